@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("references.json"), references)
 }
 
-/// Folders with a program and data; none where the corpus is not there, as in a package.
+/// Collects the folders with a program and data. Finds none if the corpus is missing, as in a package.
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if !folder.is_dir() {
         return Ok(());

@@ -61,6 +61,13 @@ def sample(name: str, program: str, data: dict, request: dict, wanted: dict, whe
     print(name, {k: [round(x, 4) for x in v] for k, v in known.items()}, flush=True)
 
 
+def at_zero(fit) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of a group's level where the column is 0, and its correlation with the slope."""
+    level, slope = fit["s[1]"], fit["s[2]"] * -middle_s / spread_s
+    variance = level**2 + slope**2 + 2 * fit["rho"] * level * slope
+    return variance, (fit["rho"] * level + slope) / np.sqrt(variance)
+
+
 # Groups with binary rows.
 rng = np.random.default_rng(11)
 group = np.repeat(np.arange(30), 8)
@@ -217,6 +224,42 @@ sample(
     {"likelihood": "stochastic-volatility", "prior": "intercept() + ar1(on=t)", "response": "y"},
     series,
     table("volatility", {"t": np.arange(n), "y": y}),
+)
+
+# Levels and slopes of groups, with a correlation; the level is that at the mean of the column.
+rng = np.random.default_rng(22)
+group = np.repeat(np.arange(12), 8)
+x = rng.uniform(0, 10, 96)
+both = rng.normal(size=(12, 2)) @ np.array([[20.0, 2.0], [0.0, 4.0]])
+y = 250 + both[group, 0] + (10 + both[group, 1]) * x + rng.normal(0, 25, 96)
+inside, level_s, scale_s = measured(y)
+middle_s, spread_s = measured(x)[1:]
+slope = scale_s / spread_s
+sample(
+    "slopes",
+    """
+data { int N; int G; vector[N] x; vector[N] y; array[N] int g; real rate; }
+parameters { real a; real b; real<lower=0> noise; vector<lower=0>[2] s; real<lower=-1, upper=1> rho; matrix[2, G] z; }
+transformed parameters {
+  row_vector[G] u = s[1] * z[1];
+  row_vector[G] w = s[2] * (rho * z[1] + sqrt(1 - rho^2) * z[2]);
+}
+model {
+  a ~ normal(0, sqrt(1000)); b ~ normal(0, 2.5); s ~ exponential(rate); noise ~ exponential(rate); to_vector(z) ~ std_normal();
+  y ~ normal(a + b * x + to_vector(u[g]) + to_vector(w[g]) .* x, noise);
+}
+generated quantities { real v = s[1]^2; real v2 = s[2]^2; real v3 = noise^2; }
+""",
+    {"N": 96, "G": 12, "x": measured(x)[0], "g": group + 1, "y": inside},
+    {"likelihood": "gaussian", "prior": "intercept() + fixed(x) + iid(on=group, by=(1, x))", "response": "y"},
+    {
+        "intercept": lambda f: level_s + scale_s * (f["a"] - f["b"] * middle_s / spread_s), "fixed[x]": lambda f: slope * f["b"],
+        "iid[0,1]": lambda f: scale_s * f["u[1]"], "iid[7,x]": lambda f: slope * f["w[8]"],
+        "h:iid[1].variance": lambda f: scale_s**2 * f["v"], "h:iid[x].variance": lambda f: slope**2 * f["v2"], "h:iid[1,x].cor": "rho",
+        "h:likelihood.variance": lambda f: scale_s**2 * f["v3"],
+        "h:iid[1 at x=0].variance": lambda f: scale_s**2 * at_zero(f)[0], "h:iid[1 at x=0,x].cor": lambda f: at_zero(f)[1],
+    },
+    table("slopes", {"x": x, "group": group, "y": y}),
 )
 
 # Gaussian processes on one column, without a level.

@@ -126,7 +126,7 @@ fn print_table(rows: &[Timing]) {
     );
 }
 
-/// Smallest, median and largest of some values.
+/// Returns the smallest, the median and the largest of some values.
 fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
     values.sort_by(f64::total_cmp);
     Some((*values.first()?, values[values.len() / 2], *values.last()?))

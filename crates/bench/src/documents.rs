@@ -71,7 +71,7 @@ pub fn write(out: &Path, size: Size, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A topic's permutation of the vocabulary: rank r is word a r + b modulo the number of words.
+/// Draws a topic's permutation of the vocabulary: rank r is word a r + b modulo the number of words.
 fn order(terms: u64, seed: u64, topic: u64) -> (u64, u64) {
     let mut stream = Stream::new(seed, Purpose::new("generated topics"), 0, topic);
     let b = stream.below(terms);

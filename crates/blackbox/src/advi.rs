@@ -179,7 +179,7 @@ impl MethodState for AdviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
-    /// A fit of `family` from the mean `start` with unit scales, as in Stan.
+    /// Creates a fit of `family` from the mean `start` with unit scales, as in Stan.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -325,8 +325,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// The status under the rule in nats. Every ten evaluations, it requests a certificate if matched draws show no
-    /// gain since the last check.
+    /// Returns the status under the rule in nats. Every ten evaluations, it requests a certificate if matched draws
+    /// show no gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

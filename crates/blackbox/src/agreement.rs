@@ -6,9 +6,10 @@
 //! deviation under the posterior, by self-normalised importance sampling with the same draws and weights, and compares
 //! them with the mean and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the
 //! reported value ([`Scale`]), the evaluation also compares the moments of that value. For example, a Gaussian on the
-//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while that of the parameter
-//! is a quarter too small. Jensen uses an approximation without refinement only if no moment changes by more than the
-//! [`Policy`] allows. The change includes the number of standard errors that the policy requires as evidence.
+//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while the standard
+//! deviation of the parameter is a quarter too small. Jensen uses an approximation without refinement only if no moment
+//! changes by more than the [`Policy`] allows. The change includes the number of standard errors that the policy
+//! requires as evidence.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. They are large if a single draw has most
 //! of the weight, so such a draw is not evidence.
@@ -46,13 +47,13 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// The largest difference that is consistent with the draws.
+    /// Returns the largest difference that is consistent with the draws.
     fn largest(&self, policy: &Policy) -> f64 {
         let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// The smallest difference that is consistent with the draws.
+    /// Returns the smallest difference that is consistent with the draws.
     fn least(&self, policy: &Policy) -> f64 {
         self.value.abs() - policy.confidence() * self.standard_error
     }
@@ -74,19 +75,19 @@ impl Agreement {
         sd: Difference::UNKNOWN,
     };
 
-    /// Whether the draws can be used without refinement.
+    /// Returns whether the draws can be used without refinement.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
     }
 
-    /// Whether more draws could change the decision.
+    /// Returns whether more draws could change the decision.
     pub(crate) fn is_open(&self, policy: &Policy) -> bool {
         let clearly_bad =
             self.mean.least(policy) > policy.mean_error || self.sd.least(policy) > policy.sd_error;
         !self.is_good(policy) && !clearly_bad
     }
 
-    /// All numbers in one list, for checkpoints.
+    /// Returns all numbers in one list, for checkpoints.
     pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
         let of = |d: Difference| {
             let constrained = f64::from(u8::from(d.constrained));
@@ -139,7 +140,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// The value at a draw of the coordinate, relative to the value at the mean and in units of its own scale.
+    /// Computes the value at a draw of the coordinate, relative to the value at the mean and in units of its own scale.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -161,8 +162,8 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
-    /// a scale are treated as reported values.
+    /// Creates an accumulator without draws for an approximation with these means and standard deviations. Coordinates
+    /// without a scale are treated as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -238,7 +239,7 @@ impl Moments {
         self.seen += weights.len();
     }
 
-    /// The comparison based on the draws so far.
+    /// Returns the comparison based on the draws so far.
     pub fn agreement(&self, policy: &Policy) -> Agreement {
         let top = self
             .blocks
@@ -278,8 +279,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Weighted minus plain values of the mean and the log standard deviation of a quantity, without one of the blocks.
-    /// The difference of means is in standard deviations.
+    /// Computes weighted minus plain values of the mean and the log standard deviation of a quantity, without one of
+    /// the blocks. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);

@@ -35,7 +35,7 @@ impl Draws {
         Lanes::new(&self.z, self.dim, self.count)
     }
 
-    /// One draw.
+    /// Computes one draw.
     pub fn draw(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];
         self.lanes().copy_lane(index, &mut out);
@@ -95,7 +95,8 @@ impl std::error::Error for LoadError {
 }
 
 impl Approximation {
-    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` if their number is wrong.
+    /// Creates the member of `kind` on a space, such as ℝᵈ, with parameters ω, or returns `None` if their number is
+    /// wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
         Self::of(kind.build(space), omega)
     }
@@ -166,7 +167,7 @@ impl Approximation {
         }
     }
 
-    /// The approximation as safetensors bytes. The header names the model and data.
+    /// Returns the approximation as safetensors bytes. The header names the model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }

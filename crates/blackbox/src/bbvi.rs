@@ -59,7 +59,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// The settings for flows: large batches and the small steps that networks need.
+    /// Returns the settings for flows: large batches and the small steps that networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -163,7 +163,7 @@ impl MethodState for BbviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -273,7 +273,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The status of a fit that cannot be polished and that steps of no size improve.
+/// Returns the status of a fit that cannot be polished and that steps of no size improve.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

@@ -38,7 +38,7 @@ impl Calls {
         self.values + self.gradients + 2 * self.products
     }
 
-    /// Number of minibatches of the default size, with products counted twice.
+    /// Returns the number of minibatches of the default size, with products counted twice.
     pub fn minibatches(&self) -> f64 {
         let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
         share(self.values, 2 * CHANGE_BATCH)

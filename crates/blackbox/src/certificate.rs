@@ -25,7 +25,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Whether one standard error excludes an improvement larger than `tolerance`.
+    /// Returns whether one standard error excludes an improvement larger than `tolerance`.
     pub fn within(&self, tolerance: f64) -> bool {
         self.improvement.mean + self.improvement.standard_error <= tolerance
     }

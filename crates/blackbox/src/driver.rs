@@ -69,7 +69,7 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`. It prepares `records` if the method needs them.
+    /// Creates a fit of `density`. It prepares `records` if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -144,7 +144,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(family)[0]
     }
 
-    /// The method with this name, and the method that takes over from it.
+    /// Returns the method with this name, and the method that takes over from it.
     fn planned(&self, family: &dyn Family, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(family);
         let at = plan.iter().position(|method| method.name() == name);
@@ -172,7 +172,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations spent.
+    /// Converts `omega` of the family `from` to parameters of `kind`. Also returns the number of evaluations spent.
     fn enrich(
         &self,
         family: &Arc<dyn Family>,
@@ -189,7 +189,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// A method for a family, starting at `omega`.
+    /// Returns a method for a family, starting at `omega`.
     fn engine(
         &self,
         family: &Arc<dyn Family>,
@@ -230,7 +230,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// The algorithm of the current stage, recreated after a resume.
+    /// Returns the algorithm of the current stage, recreated after a resume.
     fn engage(
         &mut self,
         stage: &Stage,
@@ -251,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// The evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// Returns the evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, family: &dyn Family) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -292,7 +292,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// The output of a run whose method cannot begin.
+/// Returns the output of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,

@@ -38,7 +38,7 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
     }
 }
 
-/// The error for a minibatch method whose density has no records.
+/// Returns the error for a minibatch method whose density has no records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
         "the method needs exchangeable records, but the density has none: use `--exchangeable N`, or choose \
@@ -61,7 +61,7 @@ pub trait MethodSettings: Copy {
     /// Fails with a sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), SettingError>;
 
-    /// Number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
+    /// Returns the number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Number of records in a minibatch, for methods that need exchangeable records.
@@ -69,7 +69,7 @@ pub trait MethodSettings: Copy {
         None
     }
 
-    /// Whether the method can fit a family that has these derivatives.
+    /// Returns whether the method can fit a family that has these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
@@ -80,7 +80,7 @@ pub trait Fitting: MethodSettings {
     /// The state between iterations.
     type State: MethodState + Snapshot + 'static;
 
-    /// The algorithm.
+    /// Returns the algorithm.
     ///
     /// # Errors
     /// Fails if the settings do not suit the density.
@@ -89,8 +89,8 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the [plan](crate::Method::plan) should continue from this method's result in `dim`
-    /// coordinates. The method ended with `status`.
+    /// Returns whether the next method of the [plan](crate::Method::plan) should continue from this method's result in
+    /// `dim` coordinates. The method ended with `status`.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
@@ -102,7 +102,7 @@ pub trait Fitting: MethodSettings {
         None
     }
 
-    /// The share of the data that one lane evaluates, given the number of records.
+    /// Returns the share of the data that one lane evaluates, given the number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
@@ -111,7 +111,7 @@ pub trait Fitting: MethodSettings {
 
 /// The part of a method's state that is visible during a run.
 pub trait MethodState {
-    /// The parameters that the method would return in the current state.
+    /// Returns the parameters that the method would return in the current state.
     fn omega(&self) -> &[f64];
 
     /// Evaluations so far.

@@ -9,8 +9,8 @@ use crate::family::{Curvature, Family, SampleBound};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// The ω of `kind` that corresponds to the result of a simpler family with this mean and these log standard deviations,
-/// and the number of evaluations spent.
+/// Returns the ω of `kind` that corresponds to the result of a simpler family with this mean and these log standard
+/// deviations, and the number of evaluations spent.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,

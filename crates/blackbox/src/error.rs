@@ -106,7 +106,7 @@ pub enum RecordError {
     Setting(String),
 }
 
-/// A number of bytes in human-readable form.
+/// Returns a number of bytes in human-readable form.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);

@@ -23,8 +23,8 @@ const HURRIED: usize = 32;
 /// calls.
 const CALL: u64 = 1 << 28;
 
-/// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums
-/// over lanes are the same too.
+/// Returns the number of lanes in one call to a density with this cost per draw. The number is the same on every
+/// machine, so sums over lanes are the same too.
 fn block(work: Option<u64>) -> usize {
     // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
@@ -36,11 +36,11 @@ fn block(work: Option<u64>) -> usize {
 #[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
-    /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
+    /// density's support has weight zero. The bound then refers to the approximation restricted to the support: the
     /// mean over the draws inside, plus the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
-    /// least that of the bound. The standard error comes from the delta method.
+    /// least the ELBO. The standard error comes from the delta method.
     pub importance_bound: Estimate,
     /// Pareto k̂ of the importance weights.
     pub khat: f64,
@@ -78,8 +78,8 @@ impl Evaluation {
         self.khat <= self.khat_threshold
     }
 
-    /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not
-    /// change the moments.
+    /// Returns whether the draws of the approximation can be used without refinement: the weights are reliable and do
+    /// not change the moments.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.khat_is_good() && self.agreement.is_good(policy)
     }
@@ -115,7 +115,7 @@ const DEAR: u64 = 1 << 33;
 /// 072 draws took most of the time of a fit, while the refinement after them took 16 040 gradients.
 const UNKNOWN: usize = 64;
 
-/// `log p − log q` at the given draws of a stream, in blocks.
+/// Computes `log p − log q` at the given draws of a stream, in blocks.
 pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -267,7 +267,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// Evaluates `omega` on exactly the given number of draws, separate from those of the evaluation.
+/// Evaluates `omega` on exactly the given number of draws, separate from the draws of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -278,7 +278,7 @@ pub(crate) fn preview<D: LogDensity>(
     summarize(&weights, Agreement::UNKNOWN)
 }
 
-/// Whether k̂ is neither clearly good nor clearly bad.
+/// Returns whether k̂ is neither clearly good nor clearly bad.
 fn in_doubt(evaluation: &Evaluation) -> bool {
     if evaluation.is_holey() {
         return false;
@@ -291,8 +291,8 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from antithetic pairs of adjacent log weights. It omits non-finite weights together with their antithetic
-/// partners.
+/// Computes the bound from antithetic pairs of adjacent log weights. It omits non-finite weights together with their
+/// antithetic partners.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -302,7 +302,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// The evaluation that follows from given log weights and their changes of the moments.
+/// Returns the evaluation that follows from given log weights and their changes of the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
@@ -334,8 +334,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// The importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov 2016),
-/// averaged over the whole groups in `log_weights`.
+/// Computes the importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov
+/// 2016), averaged over the whole groups in `log_weights`.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
@@ -344,7 +344,7 @@ pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     Estimate::of(&groups)
 }
 
-/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
+/// Returns indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
 /// resampling). Index i depends only on the seed and i.
 pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
     let mut cumulative = Vec::with_capacity(log_weights.len());

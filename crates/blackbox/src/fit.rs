@@ -47,7 +47,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit that follows from a driver's output, which ended with `status`. `None` if the family has no result.
+    /// Returns the fit that follows from a driver's output, which ended with `status`. `None` if the family has no
+    /// result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -89,7 +90,7 @@ impl Fit {
         self.approximation_of(self.chosen)
     }
 
-    /// The approximation of one family.
+    /// Returns the approximation of one family.
     ///
     /// # Panics
     /// Panics if the family does not exist, which is a bug in the caller.
@@ -125,7 +126,7 @@ impl Fit {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found, except relabellings of the best.
+    /// Returns other optima of comparable mass that the starts found, except relabellings of the best.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -136,7 +137,7 @@ impl Fit {
             .collect()
     }
 
-    /// The modes that equal the best mode up to signs and have the same density.
+    /// Returns the modes that equal the best mode up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -151,7 +152,7 @@ impl Fit {
 
     /// The number of known modes that permutations of array elements generate from the fitted mode, including the
     /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

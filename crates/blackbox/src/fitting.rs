@@ -25,7 +25,7 @@ pub struct Subject {
     pub data_hash: String,
 }
 
-/// The identity that a checkpoint of this fit must match.
+/// Returns the identity that a checkpoint of this fit must match.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),
@@ -60,8 +60,8 @@ fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitErro
 /// that is not trusted together with its reasons.
 ///
 /// # Errors
-/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
-/// not belong to this run.
+/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint
+/// does not belong to this run.
 ///
 /// # Examples
 /// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.

@@ -128,7 +128,7 @@ impl MethodState for HfsgviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -147,7 +147,7 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
         }
     }
 
-    /// The Newton step, its predicted improvement and the number of products used.
+    /// Returns the Newton step, its predicted improvement and the number of products used.
     fn newton(&self, state: &mut HfsgviState, iteration: u64, g: &[f64]) -> (Vec<f64>, f64, u64) {
         let lanes = self.settings.hessian_draws.next_multiple_of(2);
         let rows = self.family.noise_dim();

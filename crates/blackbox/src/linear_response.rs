@@ -127,7 +127,7 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Separates the draws from those of certificates, which have the same purpose.
+/// Separates the draws from the draws of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
 /// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
@@ -138,7 +138,7 @@ const LOSS: f64 = 0.1;
 /// Newton iterations towards the optimum on the fixed draws.
 const POLISH: usize = 60;
 
-/// The linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
+/// Returns the linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
 ///
 /// # Errors
 /// See [`LinearResponseError`].
@@ -255,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         self.sd.len()
     }
 
-    /// `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
+    /// Computes `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
     fn product(&mut self, v: &[f64], out: &mut [f64]) {
         let mut direction = v.to_vec();
         self.scale(&mut direction);
@@ -267,8 +267,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
     }
 
-    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the last
-    /// block of the Cholesky factor is the factor of the Schur complement.
+    /// Computes the covariance of the coordinates from the whole Hessian. With log standard deviations before means,
+    /// the last block of the Cholesky factor is the factor of the Schur complement.
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
@@ -297,7 +297,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The covariance of the coordinates, from one solve per coordinate.
+    /// Computes the covariance of the coordinates, from one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];
@@ -311,8 +311,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(covariance)
     }
 
-    /// Conjugate gradients on `S ∇²F S x = eᵢ`, preconditioned by the 1 and 2 of the diagonal. The error of `eᵢᵀ x` is
-    /// of second order in the residual.
+    /// Solves `S ∇²F S x = eᵢ` by conjugate gradients, preconditioned by the 1 and 2 of the diagonal. The error of
+    /// `eᵢᵀ x` is of second order in the residual.
     fn solve_unit(&mut self, i: usize) -> Result<Vec<f64>, LinearResponseError> {
         let n = 2 * self.dim();
         let precondition = |r: &[f64]| -> Vec<f64> {
@@ -362,8 +362,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Approximation::new(FamilyKind::FullRank, d, omega)
     }
 
-    /// The mean-field Gaussian with a new block for the chosen coordinates. The block has the form `t I + U Uᵀ`, with t
-    /// below its smallest eigenvalue.
+    /// Returns the mean-field Gaussian with a new block for the chosen coordinates. The block has the form
+    /// `t I + U Uᵀ`, with t below its smallest eigenvalue.
     fn low_rank(&self, coordinates: &[usize], scaled: &[f64]) -> Option<Approximation> {
         let (d, rank) = (self.dim(), coordinates.len());
         let mut t = 1.0;

@@ -94,8 +94,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at points of the global parameters, each found from its own starting point. `None` if a search finds
-    /// no mode.
+    /// Returns the modes at points of the global parameters, each found from its own starting point. `None` if a search
+    /// finds no mode.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -135,8 +135,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 
     /// Replaces modes by means, curvatures by precisions, and Laplace's method by quadrature, if the local parameters
-    /// are independent given the global parameters. Gradients at common nodes are then those of each local parameter
-    /// alone, and their integrals give its log density.
+    /// are independent given the global parameters. Gradients at common nodes are then the gradients of each local
+    /// parameter alone, and their integrals give its log density.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -164,7 +164,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Gradients at the nodes around each mode, and the number of lanes. The nodes of one mode are in adjacent lanes.
+    /// Returns gradients at the nodes around each mode, and the number of lanes. The nodes of one mode are in adjacent
+    /// lanes.
     fn at_nodes(&mut self, globals: &[Vec<f64>], modes: &[LocalMode]) -> (Vec<f64>, usize) {
         let (dim, lanes) = (self.density.dim(), modes.len() * 2 * SIDE);
         let mut z = vec![0.0; dim * lanes];
@@ -271,7 +272,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Products of the negated Hessian with the directions at some of the lanes of z, each `dim × columns`.
+    /// Computes products of the negated Hessian with the directions at some of the lanes of z, each `dim × columns`.
     fn products(&mut self, z: &[f64], lanes: usize, which: &[usize]) -> Vec<Vec<f64>> {
         let dim = self.density.dim();
         let columns = self.directions.len() / dim;
@@ -305,7 +306,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 }
 
-/// The nodes around a mode at 0.
+/// Returns the nodes around a mode at 0.
 fn nodes() -> impl Iterator<Item = f64> {
     let side = 1..=SIDE;
     let below = side.clone().rev().map(|k| -(k as f64));
@@ -318,13 +319,13 @@ struct Moments {
     mean: f64,
     variance: f64,
     skewness: f64,
-    /// Log of the integral of the density, relative to that of the Gaussian.
+    /// Log of the ratio between the integrals of the density and of the Gaussian.
     log_mass: f64,
 }
 
 impl Moments {
-    /// The moments computed from the slopes of the log density at the nodes; `None` if the density is not nearly
-    /// Gaussian.
+    /// Returns the moments computed from the slopes of the log density at the nodes, or `None` if the density is not
+    /// nearly Gaussian.
     fn of(slopes: impl Iterator<Item = f64>) -> Option<Self> {
         const COUNT: usize = 2 * SIDE + 1;
         let mut g = [0.0; COUNT];
@@ -368,7 +369,7 @@ impl Moments {
     }
 }
 
-/// `½ log |L Lᵀ|`.
+/// Computes `½ log |L Lᵀ|`.
 fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
     let symbolic = family.symbolic();
     (0..symbolic.dim())
@@ -376,7 +377,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// A Cholesky factor of the matrix, which is made positive definite by adding to its diagonal.
+/// Computes a Cholesky factor of the matrix, which is made positive definite by adding to its diagonal.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();

@@ -47,7 +47,7 @@ macro_rules! methods {
         })*
 
         impl Method {
-            /// The method's name in traces and checkpoints.
+            /// Returns the method's name in traces and checkpoints.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$policy(_) => <$rules>::NAME,)*
@@ -55,7 +55,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Whether several starts precede the method.
+            /// Returns whether several starts precede the method.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*
@@ -98,7 +98,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The algorithm. It begins the first method of a plan.
+            /// Returns the algorithm. It begins the first method of a plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -185,7 +185,7 @@ methods! {
 }
 
 impl Method {
-    /// The methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
+    /// Returns the methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
     /// Newton's method on fixed draws follows natural-gradient steps, and stochastic gradients follow Newton's method.
     pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {

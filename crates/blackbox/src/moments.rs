@@ -1,13 +1,13 @@
 //! Mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
-//! draws by the density. It then sets the weights, means and covariances to those of the weighted draws. The components
-//! share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which
-//! covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has fewer than
-//! K components, each iteration adds one at the largest weights, with the covariance of the surrounding draws (Raftery
-//! and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted, measure its
-//! quality: the effective share of these draws, computed from the entropy of the weights. The result is the best
-//! mixture of all iterations.
+//! draws by the density. It then sets the weights, means and covariances to the moments of the weighted draws. The
+//! components share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q),
+//! which covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has
+//! fewer than K components, each iteration adds one at the largest weights, with the covariance of the surrounding
+//! draws (Raftery and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted,
+//! measure its quality: the effective share of these draws, computed from the entropy of the weights. The result is the
+//! best mixture of all iterations.
 
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ impl Round {
 }
 
 impl<D: TwiceDifferentiable> Moments<'_, D> {
-    /// Draws of the components, of which the second half have the tails of a t distribution.
+    /// Returns draws of the components, of which the second half have the tails of a t distribution.
     fn draws(&self, omega: &[f64], iteration: u64) -> (Vec<f64>, usize) {
         let dim = self.mixture.dim();
         let (rows, lanes) = (dim + 1 + FREEDOM, self.settings.draws(dim));
@@ -281,7 +281,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         }
     }
 
-    /// The mixture whose components have the moments of the weighted draws.
+    /// Fits the mixture whose components have the moments of the weighted draws.
     fn matched(&self, parts: &[Component], round: &Round) -> Vec<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let matched = parts
@@ -317,7 +317,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// A new component at the point that the mixture misses most, fitted to the weighted draws around it.
+    /// Returns a new component at the point that the mixture misses most, fitted to the weighted draws around it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
@@ -353,8 +353,8 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// A component with the moments of draws with these weights. Its covariance moves in proportion to the number of
-/// effective draws.
+/// Returns a component with the moments of draws with these weights. Its covariance moves in proportion to the number
+/// of effective draws.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

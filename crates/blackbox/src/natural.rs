@@ -147,7 +147,7 @@ struct Natural<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: NaturalSettings,
     start: Vec<f64>,
-    /// Separates the draws of one fit from those of another with the same seed.
+    /// Separates the draws of two fits with the same seed.
     stream: u64,
 }
 

@@ -43,7 +43,7 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Ratio of the points' standard deviations to those of the global parameters.
+/// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
 /// Largest number of iterations, and the change of the mean in standard deviations below which the iterations have
@@ -113,7 +113,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// The log mass at the finite-difference stencil around the global parameters; `None` if it cannot be computed.
+    /// Returns the log mass at the finite-difference stencil around the global parameters, or `None` if it cannot be
+    /// computed.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -173,7 +174,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// One step towards the mode of the global parameters, and the result of the search if it has ended.
+    /// Performs one step towards the mode of the global parameters, and the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -251,7 +252,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (mass, predicted, None)
     }
 
-    /// A set of points drawn around the global parameters' Gaussian.
+    /// Returns a set of points drawn around the global parameters' Gaussian.
     fn points(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Points {
         let (k, fewest) = (
             self.count(),
@@ -306,8 +307,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The Gaussian of the global parameters with the moments of the weighted points, corrected by the known moments of
-    /// a Gaussian. Also the distance that the mean moved, in standard deviations.
+    /// Returns the Gaussian of the global parameters with the moments of the weighted points, corrected by the known
+    /// moments of a Gaussian. Also the distance that the mean moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
@@ -334,8 +335,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω for global parameters with the Gaussian given by `globals` and `factor`. The weights of the local parameters
-    /// come from least squares at the points. The coordinates of the points refer to the Gaussian `before`.
+    /// Computes ω for global parameters with the Gaussian given by `globals` and `factor`. The weights of the local
+    /// parameters come from least squares at the points. The coordinates of the points refer to the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,
@@ -398,7 +399,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights, &skews))
     }
 
-    /// One iteration over a set of points. Returns whether it was the last.
+    /// Performs one iteration over a set of points. Returns whether it was the last.
     fn round(
         &self,
         state: &mut NestedState,

@@ -73,8 +73,8 @@ pub struct NewtonStep {
 }
 
 impl NewtonStep {
-    /// Whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region predicted a
-    /// smaller gain, and the objective agreed.
+    /// Returns whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region
+    /// predicted a smaller gain, and the objective agreed.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
@@ -103,7 +103,7 @@ impl Newton {
         self.rejected >= 25 || self.radius < 1e-12
     }
 
-    /// One iteration.
+    /// Performs one iteration.
     pub fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -241,7 +241,7 @@ struct Leg {
 }
 
 impl Leg {
-    /// The length along p up to the boundary.
+    /// Computes the length along p up to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
@@ -282,8 +282,8 @@ impl Way {
         }
     }
 
-    /// The minimiser for a smaller radius: the point at which the path leaves the smaller region. `None` if the path
-    /// does not leave it, or is no longer stored.
+    /// Returns the minimiser for a smaller radius: the point at which the path leaves the smaller region. `None` if the
+    /// path does not leave it, or is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;

@@ -50,7 +50,7 @@ pub enum NoisePurpose {
 }
 
 impl NoisePurpose {
-    /// The key of the purpose. Changing a name would change the meaning of every seed.
+    /// Returns the key of the purpose. Changing a name would change the meaning of every seed.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
             rng::Purpose::new("blackbox").fold(name)
@@ -87,7 +87,7 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// The streams of `seed`, computed with the given kernels (AVX2 and AVX-512 agree bit for bit).
+    /// Creates the streams of `seed`, computed with the given kernels (AVX2 and AVX-512 agree bit for bit).
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }
     }
@@ -119,7 +119,7 @@ impl NoiseSource {
         );
     }
 
-    /// Uniform numbers in (0, 1), one per row, for one lane.
+    /// Writes uniform numbers in (0, 1), one per row, for one lane.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
@@ -142,10 +142,10 @@ impl NoiseSource {
         );
     }
 
-    /// `lanes` (an even number of) normal numbers with matched moments. The second half is the negative of the first,
-    /// so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the identity.
-    /// With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample average then has
-    /// the same optimum as the expectation.
+    /// Generates `lanes` (an even number of) normal numbers with matched moments. The second half is the negative of
+    /// the first, so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the
+    /// identity. With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample
+    /// average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

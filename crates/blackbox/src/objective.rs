@@ -33,7 +33,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
-    /// The objective on `noise` (`family.noise_dim() × lanes`).
+    /// Creates the objective on `noise` (`family.noise_dim() × lanes`).
     pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {
         let size = family.dim() * lanes;
         Self {
@@ -100,7 +100,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// `F(ω)`.
+    /// Computes `F(ω)`.
     pub fn value(&mut self, omega: &[f64]) -> f64 {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.at.clear();
@@ -160,7 +160,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.density.linearize(&mut self.workspace, z);
     }
 
-    /// `out = ∇²F(ω) d` at the ω of the last [`linearize`](Self::linearize).
+    /// Computes `out = ∇²F(ω) d` at the ω of the last [`linearize`](Self::linearize).
     pub fn hvp(&mut self, direction: &[f64], out: &mut [f64]) {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         let noise = Lanes::new(&self.noise, self.family.noise_dim(), lanes);
@@ -183,8 +183,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, the function
-    /// adds multiples of the inverse variances. The estimate costs `draws × d` lanes of products.
+    /// Returns a positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, the
+    /// function adds multiples of the inverse variances. The estimate costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();
@@ -204,7 +204,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         None
     }
 
-    /// `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
+    /// Computes `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let dim = self.family.dim();
         let mut unit = vec![0.0; dim * dim];
@@ -220,7 +220,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         hessian
     }
 
-    /// `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of `directions`.
+    /// Computes `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of
+    /// `directions`.
     pub fn negated_products(
         &mut self,
         omega: &[f64],

@@ -23,7 +23,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The factor at iteration t.
+    /// Computes the factor at iteration t.
     pub fn factor(self, t: u64) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -62,7 +62,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Adam with the constants of its paper.
+    /// Returns Adam with the constants of its paper.
     pub const fn adam() -> Self {
         Self::Adam {
             beta1: 0.9,
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// The default step size of the rule for variational inference.
+    /// Computes the default step size of the rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
             Self::Sgd => 1e-3,
@@ -96,7 +96,7 @@ impl fmt::Display for Rule {
 impl FromStr for Rule {
     type Err = SettingError;
 
-    /// A rule by name, with its default constants.
+    /// Returns a rule by name, with its default constants.
     fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "sgd" => Ok(Self::Sgd),
@@ -125,7 +125,7 @@ pub struct Optimiser {
 }
 
 impl From<Rule> for Optimiser {
-    /// The rule with its default step size, which stays constant.
+    /// Returns the rule with its default step size, which stays constant.
     fn from(rule: Rule) -> Self {
         Self {
             rule,
@@ -145,7 +145,7 @@ pub struct OptimiserState {
 }
 
 impl OptimiserState {
-    /// Empty memory for `n` parameters.
+    /// Creates empty memory for `n` parameters.
     pub fn new(n: usize) -> Self {
         Self {
             t: 0,

@@ -91,7 +91,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `rows × lanes` normal numbers, starting with lane `first`.
+    /// Generates `rows × lanes` normal numbers, starting with lane `first`.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(
@@ -163,12 +163,12 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.family.transform(omega, noise, z);
     }
 
-    /// The draws of the last evaluation.
+    /// Returns the draws of the last evaluation.
     pub(crate) fn draws(&self, lanes: usize) -> Lanes<'_> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
 
-    /// Log densities of the draws of `noise` at `omega`.
+    /// Computes log densities of the draws of `noise` at `omega`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);
         let mut values = vec![0.0; noise.lanes()];
@@ -178,7 +178,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean estimates the bound.
+    /// Computes `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean estimates
+    /// the bound.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -190,7 +191,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         weights
     }
 
-    /// `log p − log q` at `to` minus the same difference at `from`, for each lane.
+    /// Computes `log p − log q` at `to` minus the same difference at `from`, for each lane.
     pub fn lane_differences(&mut self, from: &[f64], to: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let before = self.log_weights(from, noise);
         let mut difference = self.log_weights(to, noise);
@@ -200,8 +201,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either end are
-    /// omitted and counted.
+    /// Returns the difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either
+    /// end are omitted and counted.
     pub fn matched_difference(
         &mut self,
         from: &[f64],
@@ -258,8 +259,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the stream
-    /// replaces a draw that is not finite.
+    /// Returns the naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the
+    /// stream replaces a draw that is not finite.
     ///
     /// # Errors
     /// Fails with the number of replaced draws if it reaches ten times `draws`.
@@ -288,8 +289,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// The bound from exactly `draws` draws of a stream: mean log density plus entropy. As in Stan, the next draw of
-    /// the stream replaces a draw that is not finite.
+    /// Returns the bound from exactly `draws` draws of a stream: mean log density plus entropy. As in Stan, the next
+    /// draw of the stream replaces a draw that is not finite.
     ///
     /// # Errors
     /// Fails with the number of replaced draws if it reaches `draws`.

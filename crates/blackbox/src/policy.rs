@@ -1,8 +1,8 @@
 //! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
-//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
-//! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
-//! reason.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
+//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which
+//! states their reason.
 
 use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
@@ -29,11 +29,11 @@ pub struct Policy {
     /// phase. A missed alarm accepts narrow bananas that have not converged: with a drift of 3, the standard deviation
     /// of the arms' height was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// Required effective draws of every quantity. Chains shorter than their autocorrelation time cannot show that they
-    /// have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of their
-    /// arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct within a
-    /// tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045
-    /// standard deviations.
+    /// Required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show
+    /// that they have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of
+    /// their arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct
+    /// within a tenth, and the standard deviation of the height within its Monte-Carlo error. Standard errors of means
+    /// are then below 0.045 standard deviations.
     pub effective_draws: f64,
     /// Largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
     /// inversely proportional to their number. Cheap densities may use up to five times this number.
@@ -99,8 +99,8 @@ impl Policy {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// Number of standard errors beyond which the largest of several tests rejects, by Bonferroni's inequality: 2.6 for
-    /// five tests, 3.9 for six hundred.
+    /// Returns the number of standard errors beyond which the largest of several tests rejects, by Bonferroni's
+    /// inequality: 2.6 for five tests, 3.9 for six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
@@ -119,9 +119,9 @@ impl Policy {
         2.0 * self.sd_error
     }
 
-    /// Nats by which the bound of a mixture may be below that of another result. If a mode one standard deviation away
-    /// moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the same
-    /// number of nats.
+    /// Nats by which the bound of a mixture may be below the bound of another result. If a mode one standard deviation
+    /// away moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the
+    /// same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
@@ -133,10 +133,10 @@ impl Policy {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase. `work` is
-    /// the number of elementary operations per gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. Such
-    /// densities may have five times as many.
+    /// Returns the number of gradients beyond which a refinement of `dim` coordinates starts no further stationary
+    /// phase. `work` is the number of elementary operations per gradient, if known. Two million gradients of a hundred
+    /// coordinates take ten seconds to a minute, and two million gradients of twenty coordinates with few data take a
+    /// second. Such densities may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates needs a product with a matrix.
@@ -145,8 +145,8 @@ impl Policy {
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse precisions.
-    /// It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
+    /// Returns the smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse
+    /// precisions. It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
     pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }

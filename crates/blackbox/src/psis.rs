@@ -18,7 +18,7 @@ pub struct Psis {
     pub khat: f64,
 }
 
-/// The k̂ above which importance sampling with `draws` draws is unreliable: `min(1 − 1/log₁₀ S, 0.7)`.
+/// Returns the k̂ above which importance sampling with `draws` draws is unreliable: `min(1 − 1/log₁₀ S, 0.7)`.
 pub fn khat_threshold(draws: usize) -> f64 {
     (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
 }
@@ -50,15 +50,15 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     }
 }
 
-/// The k̂ of [`psis`], which depends only on the tail.
+/// Returns the k̂ of [`psis`], which depends only on the tail.
 pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     let mut x = log_weights.to_vec();
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
 }
 
-/// The tail index k̂ of a quantity's draws, in any order. It is the shape of a generalised Pareto distribution fitted
-/// to the heavier of the two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of the R
-/// package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
+/// Computes the tail index k̂ of a quantity's draws, in any order. It is the shape of a generalised Pareto distribution
+/// fitted to the heavier of the two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of
+/// the R package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as the tails in [`psis`].
 ///
 /// `None` if a draw is not finite, or if neither tail has five draws beyond a threshold, because the quantity is
 /// bounded or the draws are too few.
@@ -82,14 +82,14 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error `(1 + k̂) / √m` of a tail index k̂ from the given number of effective draws, with m draws in the
-/// tail.
+/// Returns the standard error `(1 + k̂) / √m` of a tail index k̂ from the given number of effective draws, with m draws
+/// in the tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
 }
 
-/// Draws in a tail.
+/// Returns the number of draws in a tail.
 fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
     let draws = draws as f64;
     (draws / 5.0)
@@ -106,7 +106,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// The tail of `x`, relative to its largest value; `None` without a finite value.
+    /// Returns the tail of `x`, relative to its largest value, or `None` without a finite value.
     fn of(x: &mut [f64], relative_efficiency: f64) -> Option<Self> {
         let n = x.len();
         x.iter_mut()
@@ -127,8 +127,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// The shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of them are
-    /// zero relative to the largest.
+    /// Returns the shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of
+    /// them are zero relative to the largest.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);
@@ -142,7 +142,7 @@ impl Tail {
     }
 }
 
-/// Shape and scale of the generalised Pareto distribution of sorted positive excesses.
+/// Returns the shape and scale of the generalised Pareto distribution of sorted positive excesses.
 fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     const PRIOR_B: f64 = 3.0;
     const PRIOR_K: f64 = 10.0;
@@ -198,7 +198,7 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     ((n * k + PRIOR_K * 0.5) / (n + PRIOR_K), scale)
 }
 
-/// Quantile of the generalised Pareto distribution.
+/// Computes the quantile of the generalised Pareto distribution.
 fn pareto_quantile(p: f64, shape: f64, scale: f64) -> f64 {
     let exponential = -(-p).ln_1p();
     if shape.abs() < f64::EPSILON {

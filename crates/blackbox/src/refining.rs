@@ -52,7 +52,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Whether to refine a fit with this result.
+    /// Returns whether to refine a fit with this result.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
         match self.settings.refine.when {
             RefineWhen::Never => false,
@@ -66,7 +66,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// The refinement of the chosen result, recreated after a resume.
+    /// Returns the refinement of the chosen result, recreated after a resume.
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;

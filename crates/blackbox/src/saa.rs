@@ -56,13 +56,13 @@ impl Default for SaaSettings {
 }
 
 impl SaaSettings {
-    /// The tolerance in nats for d coordinates.
+    /// Returns the tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
         self.tolerance
             .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
-    /// Number of draws of the largest possible stage in d coordinates.
+    /// Returns the number of draws of the largest possible stage in d coordinates.
     fn most_draws(&self, dim: usize) -> usize {
         within_memory(2 * self.max_draws, dim)
     }
@@ -71,8 +71,8 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Number of draws of the largest stage when `remaining` nats remain. Twice as many draws would halve the remainder
-    /// (in practice two thirds of it remain), which may be within the tolerance.
+    /// Returns the number of draws of the largest stage when `remaining` nats remain. Twice as many draws would halve
+    /// the remainder (in practice two thirds of it remain), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -103,8 +103,8 @@ impl SaaSettings {
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other draws
-/// would reproduce.
+/// Returns whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other
+/// draws would reproduce.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
@@ -156,7 +156,7 @@ impl Fitting for SaaSettings {
     }
 }
 
-/// Number of draws that keeps coordinates times draws below 2²³, but at least 256.
+/// Returns the number of draws that keeps coordinates times draws below 2²³, but at least 256.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
@@ -168,7 +168,7 @@ pub struct Saa<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: SaaSettings,
     start: Vec<f64>,
-    /// Separates the draws of the stages of one fit from those of another with the same seed.
+    /// Separates the draws of the stages of two fits with the same seed.
     stream: u64,
     cache: Option<(u64, Objective<'a, D>)>,
 }
@@ -213,7 +213,7 @@ impl MethodState for SaaState {
 }
 
 impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
-    /// A fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -246,8 +246,8 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of stage `round`. If draws fall outside the support, the function reduces the
-    /// spread.
+    /// Returns a state at `omega` on the draws of stage `round`. If draws fall outside the support, the function
+    /// reduces the spread.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;

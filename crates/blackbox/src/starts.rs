@@ -68,7 +68,7 @@ impl StartsState {
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The outcome of another start whose optimum this start has reached, if there is one.
+    /// Returns the outcome of another start whose optimum this start has reached, if there is one.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -77,7 +77,7 @@ impl StartsState {
         })
     }
 
-    /// The results of the finished starts, or the current points of the running ones if none has finished.
+    /// Returns the results of the finished starts, or the current points of the running ones if none has finished.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();
@@ -247,7 +247,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         self.interrupt.is_some_and(Interrupt::is_over)
     }
 
-    /// The first random point with finite density, gradient and curvature.
+    /// Returns the first random point with finite density, gradient and curvature.
     pub fn first_finite_point(&self) -> Option<Vec<f64>> {
         (0..self.points.attempts(0))
             .take_while(|_| !self.is_over())
@@ -282,8 +282,8 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// The result on few draws, evaluated on the shared draws. If draws fall outside the support, it reduces the
-    /// spread.
+    /// Returns the result on few draws, evaluated on the shared draws. If draws fall outside the support, it reduces
+    /// the spread.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))

@@ -21,7 +21,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of draws in any order.
+    /// Returns the summary of draws in any order.
     pub fn of(draws: &[f64]) -> Self {
         let (mean, se) = mean_se(draws);
         let mut sorted = draws.to_vec();

@@ -119,8 +119,8 @@ impl Relabelling {
         out
     }
 
-    /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If a
-    /// single coordinate has two modes, a summary of one mode is wrong for it.
+    /// Returns whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If
+    /// a single coordinate has two modes, a summary of one mode is wrong for it.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -130,7 +130,7 @@ impl Relabelling {
     }
 }
 
-/// The number of different images of a mode under products of the maps.
+/// Returns the number of different images of a mode under products of the maps.
 fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
     // Modes are several standard deviations apart, whereas images of one mode by different maps are equal up to
     // rounding.
@@ -175,7 +175,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         }
     }
 
-    /// The symmetry of the density, if any, that maps the mode to the one with these mean-field parameters.
+    /// Returns the symmetry of the density, if any, that maps the mode to the one with these mean-field parameters.
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {
@@ -190,8 +190,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         })
     }
 
-    /// The possible images of each coordinate under a map from the mode to the other, starting with the coordinate
-    /// itself. A coordinate changes its sign only if it keeps its index.
+    /// Returns the possible images of each coordinate under a map from the mode to the other, starting with the
+    /// coordinate itself. A coordinate changes its sign only if it keeps its index.
     fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
         let dim = mean.len();
         let may = |i: usize, j: usize, sign: f64| {
@@ -208,8 +208,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map that preserves the gradients of the coordinates whose positions do not determine it. Their images are
-    /// those that remain in `sure` and `possible`.
+    /// Returns the map that preserves the gradients of the coordinates whose positions do not determine it. Their
+    /// images are those that remain in `sure` and `possible`.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -267,8 +267,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some(map)
     }
 
-    /// Gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at the
-    /// images of these points.
+    /// Returns gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at
+    /// the images of these points.
     fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut z = self.around(points, 1.0, 0);
         for (row, to) in z.chunks_mut(points).zip(&map.to) {
@@ -289,7 +289,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some((gradient(&z)?, gradient(&image)?))
     }
 
-    /// Random points around the mode.
+    /// Computes random points around the mode.
     fn around(&self, points: usize, widths: f64, key: u64) -> Vec<f64> {
         let dim = self.mean.len();
         let mut z = vec![0.0; dim * points];
@@ -301,7 +301,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         z
     }
 
-    /// Whether random points and their images have equal densities.
+    /// Returns whether random points and their images have equal densities.
     fn is_symmetry(&mut self, map: &Relabelling) -> bool {
         let z = self.around(POINTS, 1.5, 1);
         let image = columns(&z, POINTS, |z| map.apply(z));
@@ -333,7 +333,8 @@ fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
     out
 }
 
-/// The orthogonal matrix that maps the rows of `here` to those of `there`, by least squares. `None` if there is none.
+/// Computes the orthogonal matrix that maps the rows of `here` to the rows of `there`, by least squares. `None` if
+/// there is none.
 fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n = here.len();
     let mut gram = vec![0.0; n * n];

@@ -1,5 +1,5 @@
-//! Tests whether a density decays in its tails. Near the centre, the draws of an improper posterior look like those of
-//! a wide one.
+//! Tests whether a density decays in its tails. Near the centre, the draws of an improper posterior look like draws of
+//! a wide posterior.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -27,10 +27,10 @@ const BLOCK: usize = 512;
 /// A coordinate, and the direction in which it is moved.
 type Way = (usize, f64);
 
-/// The first coordinate along which the density far away is about as high as in the bulk of the approximation, or
-/// higher. Only one coordinate moves at a time, and posteriors in more than 1024 dimensions are not checked. `spread`
-/// scales the distances: the optimum for a sample of n records that represents N is about √(N/n) standard deviations
-/// from the optimum for all records.
+/// Returns the first coordinate along which the density far away is about as high as in the bulk of the approximation,
+/// or higher. Only one coordinate moves at a time, and posteriors in more than 1024 dimensions are not checked.
+/// `spread` scales the distances: the optimum for a sample of n records that represents N is about √(N/n) standard
+/// deviations from the optimum for all records.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,

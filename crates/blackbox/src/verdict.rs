@@ -28,7 +28,7 @@ const VAGUE: f64 = 0.5;
 const FAR: f64 = 0.25;
 
 impl Fit {
-    /// Every reason to distrust the fit's draws.
+    /// Returns every reason to distrust the fit's draws.
     ///
     /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
     /// a tail or change a mean or a standard deviation, the density is not finite everywhere or does not decrease in
@@ -85,8 +85,8 @@ impl Fit {
             .chain(out_of_reach(best))
     }
 
-    /// Whether the approximation has components at another mode, with about the mass that the mode's bound predicts.
-    /// The weights show whether that mass is right.
+    /// Returns whether the approximation has components at another mode, with about the mass that the mode's bound
+    /// predicts. The weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -94,9 +94,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// The objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log evidence of
-    /// the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm of the
-    /// part's share. The missing share must exceed the policy's limit by more than its margin for sampling error.
+    /// Returns the objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log
+    /// evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm
+    /// of the part's share. The missing share must exceed the policy's limit by more than its margin for sampling
+    /// error.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -124,7 +125,7 @@ impl Fit {
         no_end(self.best()).is_none()
     }
 
-    /// The poorer optima that refined draws do not cover, if there are many.
+    /// Computes the poorer optima that refined draws do not cover, if there are many.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
@@ -135,9 +136,9 @@ impl Fit {
 /// Smallest share of a mode's predicted draws at which chains count as having reached it.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains move to another mode and back. Membership of the mode must mix like any other
-/// quantity, and every population must have visited it. All populations together must have spent a fair share of the
-/// time there that its bound predicts.
+/// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
+/// any other quantity, and every population must have visited it. All populations together must have spent a fair share
+/// of the time there that its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -152,7 +153,7 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Whether refined draws that have mixed cover another optimum, or are all close to it.
+/// Returns whether refined draws that have mixed cover another optimum, or are all close to it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
     visited(refined, optimum, policy)
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
@@ -166,7 +167,7 @@ const AMID: f64 = 3.0;
 /// Smallest number of draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
+/// Returns whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -191,7 +192,7 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The other mode's share of the mass, computed from the bounds of the two modes.
+/// Returns the other mode's share of the mass, computed from the bounds of the two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
@@ -227,7 +228,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// The comparison of means and spreads by the weights; `None` if the weights themselves are unreliable.
+/// Returns the comparison of means and spreads by the weights, or `None` if the weights themselves are unreliable.
 fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let Evaluation { agreement, .. } = &result.evaluation;
     if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
@@ -290,8 +291,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// The cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that its draws
-/// do not reach.
+/// Returns the cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that
+/// its draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -344,7 +345,7 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
 /// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
-/// Modes that the fit does not cover, of which the highest is reported.
+/// Returns modes that the fit does not cover, of which the highest is reported.
 fn other_modes<'a>(
     modes: impl Iterator<Item = &'a OtherMode> + Clone,
     mirrored: bool,
@@ -380,7 +381,7 @@ fn other_modes<'a>(
     })
 }
 
-/// The poorer optima, if there are many.
+/// Returns the poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();

@@ -51,7 +51,7 @@ const SHOWN: usize = 20;
 /// Factors that fit a terminal.
 const WIDE: usize = 8;
 
-/// The summary for people.
+/// Returns the summary for people.
 fn table(summary: &AnalysisSummary) -> String {
     let mut text = verdict(&summary.judgement, 9);
     text += &format!("bound     {:.3} nats\n", summary.bound);

@@ -110,7 +110,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// The messages about the program alone. Given data determine the evaluation, so no generated data are tried.
+/// Returns the messages about the program alone. Given data determine the evaluation, so no generated data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {

@@ -51,7 +51,7 @@ pub fn run(args: &DensityArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// A model for one thread.
+/// Returns a model for one thread.
 pub fn build(
     model: &Path,
     data: Option<&Path>,

@@ -36,7 +36,7 @@ pub struct Failure {
 pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {
-    /// Wrong usage.
+    /// Returns the failure of a wrongly used command.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// The failure of an invalid model or invalid data.
+    /// Returns the failure of an invalid model or invalid data.
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Input,
@@ -52,12 +52,12 @@ impl Failure {
         }
     }
 
-    /// The failure of a result that cannot be written.
+    /// Returns the failure of a result that cannot be written.
     pub fn output(error: impl std::fmt::Display) -> Self {
         Self::usage(error.to_string())
     }
 
-    /// The JSON output of a command without a result.
+    /// Returns the JSON output of a command without a result.
     pub fn to_json(&self) -> String {
         let object = serde_json::json!({
             "status": "failed",
@@ -105,7 +105,7 @@ impl From<jensen::data::DataError> for Failure {
     }
 }
 
-/// The panic hook, which prints one clear line.
+/// Installs the panic hook, which prints one clear line.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     let what = info
         .payload()

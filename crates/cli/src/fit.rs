@@ -100,7 +100,7 @@ fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
     })
 }
 
-/// A new run.
+/// Prepares a new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
     let mut request = args.request.clone();
     // The run may be resumed from another working directory.
@@ -126,7 +126,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
     })
 }
 
-/// A stored run to continue.
+/// Prepares to continue a stored run.
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = StoredFit::open(path)?;

@@ -74,7 +74,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A progress bar for the given number of fits, on standard error.
+/// Returns a progress bar for the given number of fits, on standard error.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
@@ -122,7 +122,7 @@ pub fn work(
     })
 }
 
-/// A row. A panic in it affects only that row.
+/// Returns a row. A panic in it affects only that row.
 fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;

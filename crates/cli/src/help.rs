@@ -5,8 +5,8 @@ use clap::Command;
 /// Width of examples and lists, so that no terminal wraps them.
 const WIDTH: usize = 70;
 
-/// The command and its subcommands, with reflowed paragraphs of their closing help. With the line ends of the sources,
-/// narrow terminals would break them at odd positions.
+/// Returns the command and its subcommands, with reflowed paragraphs of their closing help. With the line ends of the
+/// sources, narrow terminals would break them at odd positions.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {
@@ -67,7 +67,7 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// The words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
+/// Returns the words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);

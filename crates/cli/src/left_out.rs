@@ -33,7 +33,7 @@ const OPTIONAL: [Optional; 8] = optional! {
     "reproduce": "reproduce",
 };
 
-/// The part of the help that lists absent commands.
+/// Returns the part of the help that lists absent commands.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {
@@ -82,7 +82,7 @@ fn explained(error: Error) -> Error {
     error
 }
 
-/// The expected argument, in words of users instead of the parser's.
+/// Returns the expected argument, in words of users instead of the parser's.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

@@ -76,7 +76,7 @@ use crate::failure::{CommandResult, Exit, Failure};
 /// pages use memory.
 const STACK: usize = 512 << 20;
 
-/// The declared command line.
+/// Returns the declared command line.
 pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
@@ -88,8 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). The panic
-/// hook has already reported it.
+/// Returns the exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). The
+/// panic hook has already reported it.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
@@ -109,7 +109,7 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     }
 }
 
-/// The exit code of a command line. Reports a failure, also on standard output if JSON was requested.
+/// Returns the exit code of a command line. Reports a failure, also on standard output if JSON was requested.
 fn called(arguments: Vec<OsString>) -> u8 {
     let read = command().try_get_matches_from(arguments);
     let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
@@ -134,7 +134,7 @@ fn called(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Whether the called command has the flag `--json`.
+/// Returns whether the called command has the flag `--json`.
 fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => wants_json(inner),

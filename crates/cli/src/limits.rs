@@ -76,7 +76,7 @@ fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     ))
 }
 
-/// Bytes of memory of the process, or unknown if the system does not report them.
+/// Returns bytes of memory of the process, or unknown if the system does not report them.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
     const PAGE: u64 = 4096;

@@ -7,8 +7,8 @@ use jensen::Error;
 use jensen::data::Table;
 use jensen::job::Around;
 use jensen::points::{
-    Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
-    PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
+    Described, Explained, FACTORS, FactorsRequest, MIXTURE, MixtureModel, MixtureRequest,
+    PointRequest, Points, PointsFit, PointsSummary, fit_factors, fit_mixture,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,7 +138,7 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     command: &str,
     data: impl Fn(&R) -> Option<&Path>,
     read: impl FnOnce(&R, &Path) -> Result<D, Error>,
-    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
+    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<PointsFit, Error>,
 ) -> CommandResult {
     let Asked {
         request,
@@ -157,7 +157,7 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
 /// Rows and columns of the table that fit a terminal. The report has more, and fit.json all.
 const SHOWN: (usize, usize) = (12, 8);
 
-/// The summary for people.
+/// Returns the summary for people.
 fn table(summary: &PointsSummary, described: &Described) -> String {
     let mut text = verdict(&summary.judgement, 9);
     if let Some(elbo) = summary.elbo {
@@ -189,7 +189,7 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     text
 }
 
-/// Columns of rows, right-aligned.
+/// Returns columns of rows, right-aligned.
 fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
     let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

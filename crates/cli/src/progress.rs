@@ -17,7 +17,7 @@ pub trait Describe {
     /// Records an iteration.
     fn note(&mut self, record: &Record);
 
-    /// The line to show.
+    /// Returns the line to show.
     fn text(&self, progress: &Progress<'_>, speed: f64) -> String;
 }
 
@@ -51,7 +51,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// A display on standard error; none if standard error is not a terminal or with `quiet`.
+    /// Creates a display on standard error; none if standard error is not a terminal or with `quiet`.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()

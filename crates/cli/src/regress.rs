@@ -67,7 +67,8 @@ pub struct RegressArgs {
     /// Omit the data, and fit the prior
     #[arg(long)]
     prior_only: bool,
-    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to 2000 rows]
+    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to
+    /// 2000 rows]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     pointwise: Option<bool>,
     /// Write the Stan program to this file, and its data to a JSON file in the same folder, instead of fitting it
@@ -269,7 +270,7 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// The output: the table of estimates, the priors, and the checks of the fit.
+/// Returns the output: the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
@@ -301,7 +302,7 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     text + &table::evidence(fitted)
 }
 
-/// A number with six significant digits.
+/// Returns a number with six significant digits.
 fn significant(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse::<f64>();
     rounded.unwrap_or(x).to_string()
@@ -379,7 +380,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The table of predictions, with one line per row.
+/// Returns the table of predictions, with one line per row.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {

@@ -86,7 +86,7 @@ fn listed(experiment: &Experiment) -> String {
     text
 }
 
-/// A line on the machine: processor, threads, instruction set, version.
+/// Returns a line on the machine: processor, threads, instruction set, version.
 fn machine(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = info

@@ -18,7 +18,7 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The destinations in `--out`. The default is standard output.
+    /// Returns the destinations in `--out`. The default is standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);
@@ -75,7 +75,7 @@ pub fn no_picture(path: &Path, why: &str) -> Failure {
     ))
 }
 
-/// `stem1`, `stem2`, ….
+/// Returns `stem1`, `stem2`, ….
 pub fn numbered(stem: &str, count: usize) -> Vec<String> {
     (1..=count).map(|i| format!("{stem}{i}")).collect()
 }

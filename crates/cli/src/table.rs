@@ -8,7 +8,7 @@ use jensen::data::ParameterSummary;
 /// Number of rows of the table. fit.json has the rest.
 const ROWS: usize = 40;
 
-/// The summary as text.
+/// Returns the summary as text.
 pub fn summary(fitted: &Fitted) -> String {
     let mut text = String::new();
     // The report and other programs use values for every observation, which would hide the parameters here.
@@ -36,7 +36,7 @@ pub fn summary(fitted: &Fitted) -> String {
     text + &evidence(fitted)
 }
 
-/// The course of the fit and its verdict, as text.
+/// Returns the course of the fit and its verdict, as text.
 pub fn evidence(fitted: &Fitted) -> String {
     let mut text = String::new();
     let best = fitted.fit.best();
@@ -156,7 +156,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// The consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
+/// Returns the consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
@@ -179,7 +179,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     format!("{khat:.2} (limit {threshold:.2}): {meaning}")
 }
 
-/// Four significant digits.
+/// Returns four significant digits.
 fn number(x: f64) -> String {
     if !x.is_finite() {
         return x.to_string();
@@ -195,7 +195,7 @@ fn number(x: f64) -> String {
     format!("{x:.digits$}")
 }
 
-/// `4.1 ms`, `2.30 s`.
+/// Returns `4.1 ms`, `2.30 s`.
 pub fn seconds(s: f64) -> String {
     if s < 1e-6 {
         format!("{:.1} ns", s * 1e9)

@@ -73,7 +73,7 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
     }
 }
 
-/// The table that a request names.
+/// Returns the table that a request names.
 pub fn named(data: Option<&Path>) -> Result<&Path, Failure> {
     data.ok_or_else(|| Failure::usage("no table is given"))
 }

@@ -22,8 +22,8 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all processors,
-/// because more threads would wait for each other.
+/// Returns the thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all
+/// processors, because more threads would wait for each other.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = given.map_or(all, |given| given.min(all));
@@ -98,7 +98,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The environment with default checkpoints and memory limit.
+    /// Creates the environment with default checkpoints and memory limit.
     pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
             results,
@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    /// Runs with progress for the user, until done or interrupted.
+    /// Calls `run` and shows its progress until it finishes or is interrupted.
     pub fn watch<T>(
         self,
         say: Say,
@@ -164,7 +164,7 @@ impl Observer for Terminal {
     }
 }
 
-/// The lines of a table with the end of a fit and its notes, with labels of this width.
+/// Returns the lines of a table with the end of a fit and its notes, with labels of this width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
     // A status against the result is also a warning, so it is printed only once here.

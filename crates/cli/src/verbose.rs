@@ -22,7 +22,7 @@ pub fn set(verbose: bool) {
     }
 }
 
-/// Whether steps are logged.
+/// Returns whether steps are logged.
 pub fn is_on() -> bool {
     START.get().is_some()
 }
@@ -105,7 +105,7 @@ impl Steps {
     }
 }
 
-/// The step that an iteration belongs to, with its start or family.
+/// Returns the step that an iteration belongs to, with its start or family.
 fn name_of(record: &Record) -> String {
     let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
     let stage = text("stage").unwrap_or("");

@@ -3,12 +3,12 @@
 use jensen_math::rng::Stream;
 use jensen_math::special;
 
-/// A standard normal number, by inversion.
+/// Draws a standard normal number by inversion.
 pub(crate) fn normal(stream: &mut Stream) -> f64 {
     special::inv_phi(stream.uniform())
 }
 
-/// The logarithm of a Gamma(shape, 1) number.
+/// Returns the logarithm of a draw from Gamma(shape, 1).
 ///
 /// Marsaglia and Tsang (2000) for shapes of at least 1. For smaller shapes, log G(shape) = log G(shape + 1) + log(U) /
 /// shape, which does not underflow for any shape.

@@ -17,8 +17,8 @@
 //! While a cooling policy is hot, part of the statistics therefore comes from the random start ([`Engine::lean`]). Near
 //! T = 1, merged components amplify their differences, so this restores the differences of the start. At T = 1 this
 //! part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the bound
-//! after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart their
-//! step sizes at T = 1, because little has converged by then.
+//! after cooling is never below the bound of a fit without cooling. Stochastic fits have no bound to compare. They
+//! restart their step sizes at T = 1, because little has converged by then.
 //!
 //! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times.
 //! Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits restart them before
@@ -40,8 +40,8 @@ use crate::temper::Temper;
 pub enum Mode {
     /// Coordinate ascent: all points in every iteration.
     Batch {
-        /// The run has converged when the bound has changed by less than this share of its magnitude three times in a
-        /// row, after the end of the temperature schedule.
+        /// Relative tolerance. The run has converged when the bound has changed by less than this share of its
+        /// magnitude in three consecutive iterations, after the end of the temperature schedule.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
@@ -54,7 +54,7 @@ pub enum Mode {
         tau: f64,
         /// κ in (0.5, 1].
         kappa: f64,
-        /// Passes over the data.
+        /// Number of passes over the data.
         passes: f64,
         /// The number of points that the statistics represent, or N if absent.
         population: Option<f64>,
@@ -63,7 +63,7 @@ pub enum Mode {
     },
 }
 
-/// Settings of the drivers.
+/// Settings of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriverSettings {
     /// The order in which iterations visit the data.
@@ -87,21 +87,21 @@ pub struct FitState<G, T> {
     moved: f64,
     /// q(y) of global tempering.
     pub thermostat: Option<Thermostat>,
-    /// The mean inverse temperature of the last step.
+    /// Mean inverse temperature of the last step.
     pub inverse: f64,
-    /// Number of points used so far, and number skipped.
+    /// Number of points used so far.
     pub used: u64,
     /// Number of empty points.
     pub skipped: u64,
     /// Last bound of batch ascent.
     bound: Option<f64>,
-    /// Number of consecutive iterations in which the bound hardly changed.
+    /// Number of consecutive iterations in which the bound has hardly changed.
     calm: u64,
     /// The best result of batch ascent so far, with its bound, while the run searches for a better one.
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling has started.
     plain: bool,
-    /// The number of restarts of equal parts.
+    /// Number of times that equal components were restarted.
     parted: u64,
     /// The iteration from which step sizes count.
     counted: u64,
@@ -193,29 +193,29 @@ struct Local {
     sums: Sums,
     /// Step size of the globals.
     rho: f64,
-    /// The number of points that each visited one represents.
+    /// Number of points that each visited one represents.
     scale: f64,
 }
 
 impl Local {
-    /// The mean inverse temperature of the visited points.
+    /// Returns the mean inverse temperature of the visited points.
     fn mean_inverse(&self) -> f64 {
         self.sums.inverse / self.sums.points.max(1) as f64
     }
 }
 
-/// Factor by which the share of the start falls with 1 − 1/T near T = 1; four fifths of the start's differences remain
-/// at T = 1.
+/// Slope in 1 − 1/T of the share of the start near T = 1. With this value, four fifths of the start's differences
+/// remain at T = 1.
 const SLOPE: f64 = 4.0;
 
-/// Passes of stochastic fits after which equal components are restarted. Batch ascent restarts them equally often.
+/// Numbers of passes after which a stochastic fit restarts equal components. Batch ascent restarts them equally often.
 const PARTED: [u64; 3] = [2, 4, 8];
 
 /// Number of iterations without a noticeable change after which batch ascent stops.
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
-    /// A run of `engine` from its random start.
+    /// Creates a run of `engine` from its random start.
     pub fn new(engine: E, settings: DriverSettings) -> Self {
         Self {
             engine,
@@ -226,7 +226,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// A run of `engine` from given global parameters.
+    /// Creates a run of `engine` from given global parameters.
     pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
         Self {
             start: Some(start),
@@ -234,7 +234,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Number of iterations in one pass.
+    /// Returns the number of iterations in one pass.
     pub fn iterations_per_pass(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { .. } => 1,
@@ -242,7 +242,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The last iteration planned by the settings.
+    /// Returns the last iteration that the settings allow.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -252,14 +252,14 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass` iterations per
-    /// pass.
+    /// Returns whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass`
+    /// iterations per pass.
     fn due(rate: f64, done: u64, per_pass: u64) -> bool {
         let count = |n: u64| (n as f64 * rate / per_pass as f64).floor();
         done > 0 && count(done) > count(done - 1)
     }
 
-    /// Runs the local steps of an iteration, with no inverse temperature below `floor`.
+    /// Runs the local steps of an iteration. No inverse temperature is below `floor`.
     fn local(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -445,8 +445,8 @@ impl<E: Engine> Algorithm for Driver<E> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Updates the temperature, and the state of local tempering, for an iteration after `done` others. Returns the
-    /// lowest inverse temperature that the policy allows in that iteration.
+    /// Returns updates the temperature, and the state of local tempering, for an iteration after `done` others. Returns
+    /// the lowest inverse temperature that the policy allows in that iteration.
     fn warm(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64, pass: f64) -> f64 {
         let temper = &self.settings.temper;
         let floor = floor(temper, pass);
@@ -470,7 +470,7 @@ impl<E: Engine> Driver<E> {
         floor
     }
 
-    /// The tempered bound after the local steps of batch ascent.
+    /// Returns the tempered bound after the local steps of batch ascent, in nats.
     fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
         // If the cooling determines the temperature, it is not a variable of the model.
         let inferred = state
@@ -520,7 +520,7 @@ impl<E: Engine> Driver<E> {
         record
     }
 
-    /// Replaces the current result by the stored one if that is better.
+    /// Replaces the current result by the stored one if the stored one is better.
     fn keep_better(&self, state: &mut FitState<E::Globals, E::Table>) {
         let Some((globals, bound)) = state.aside.take() else {
             return;
@@ -535,8 +535,9 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent that has converged searches for a better result. After a cooling it runs again from the
-    /// start without a policy. If components are equal, it restarts one of each pair. It stores the best result so far.
+    /// Decides whether batch ascent that has converged searches for a better result. After a cooling it runs again from
+    /// the start without a policy. If components are equal, it restarts one of each pair. The best result so far is
+    /// stored.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -579,7 +580,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The status after the last planned iteration.
+    /// Returns the status after the last planned iteration.
     fn planned_end(&self, iteration: u64) -> Status {
         let detail = match self.settings.mode {
             Mode::Batch { .. } => "the bound still changes",
@@ -603,7 +604,7 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The step number of an iteration after `done` others, counted from `counted` on.
+    /// Returns the step number of the iteration that follows `done` others, counted from iteration `counted`.
     fn steps(&self, done: u64, counted: u64) -> u64 {
         if counted > 0 {
             return done - counted;
@@ -618,7 +619,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent has ended.
+    /// Returns the final status if batch ascent has ended.
     fn judge(
         &self,
         state: &mut FitState<E::Globals, E::Table>,

@@ -9,7 +9,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 use crate::driver::{Driver, FitState};
 use crate::engine::Engine;
 
-/// Both runs of an engine.
+/// A driver that makes both runs of an engine.
 pub struct Ends<E: Engine>(pub Driver<E>);
 
 /// The states of both ends.
@@ -55,7 +55,7 @@ impl<E: Engine> Algorithm for Ends<E> {
         })
     }
 
-    /// The record comes from the cold run and includes the temperature of the hot run.
+    /// Steps both runs. The record comes from the cold run and includes the temperature of the hot run.
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
         if !state.ahead {
             let step = self.0.step(&mut state.warm, iteration);

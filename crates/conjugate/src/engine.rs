@@ -12,7 +12,7 @@ use crate::temper::InverseTemperatures;
 /// The weights of the likelihood of the points in a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
-    /// One inverse temperature for all.
+    /// One inverse temperature for all points.
     Uniform(f64),
     /// One inferred temperature for every point: the grid of inverse temperatures, and the expected log normalisers.
     Local {
@@ -58,7 +58,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds the sums of other points.
+    /// Adds the sums over other points.
     pub fn merge(&mut self, other: &Self) {
         self.points += other.points;
         self.skipped += other.skipped;
@@ -70,7 +70,7 @@ impl Sums {
         self.sweeps += other.sweeps;
     }
 
-    /// Writes the sums of a shard for its driver.
+    /// Writes the sums of a shard, for its driver.
     pub(crate) fn write(&self, out: &mut Writer<'_>) {
         out.counts(&[
             self.points as u64,
@@ -101,17 +101,17 @@ impl Sums {
     }
 }
 
-/// log C(T) of the tempered joint at several temperatures, in nats.
+/// Estimates of log C(T) of the tempered joint density at several temperatures, in nats.
 ///
 /// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Let c(β, s) be
 /// the sum over points of log ∫ p(x_i, z_i | β)^s. Then log C = log `E[exp c]` ≥ `E[c]`. The average over draws is
 /// computed in the log domain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
-    /// The estimate at every inverse temperature.
+    /// Estimate of log C at each inverse temperature, in nats.
     pub log_c: Vec<f64>,
     /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The supplement of the paper calls the latter an upper bound, but the powers are convex.)
+    /// inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are convex.)
     pub lower: Vec<f64>,
 }
 
@@ -122,20 +122,20 @@ pub trait Engine {
     /// Expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
 
-    /// Number of data points N.
+    /// Returns the number of data points N.
     fn points(&self) -> usize;
 
-    /// Number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
+    /// Returns the number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
     fn block(&self) -> usize {
         1
     }
 
-    /// The random start for a seed.
+    /// Returns the random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached.
-    /// The step then has no effect.
+    /// inverse temperature, for the next [`global_step`](Self::global_step). Returns `None` if the points cannot be
+    /// reached. The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -144,29 +144,29 @@ pub trait Engine {
         measure: Measure,
     ) -> Option<Sums>;
 
-    /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling policy is
-    /// hot; 0 for engines that do not need it.
+    /// Returns the largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling
+    /// policy is hot. It is 0 for engines that do not need the start.
     fn lean(&self) -> f64 {
         0.0
     }
 
-    /// In the next global step, replaces a share of the data's statistics by those of the random start of a seed, at an
-    /// inverse temperature.
+    /// In the next global step, replaces a share of the data's statistics by the statistics of the random start of a
+    /// seed, at an inverse temperature.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one of each pair of equal components. Returns false if there are none. Repeated attempts with the same
-    /// seed differ.
+    /// Restarts one of each pair of equal components. Returns false if there are none. Different values of `attempt`
+    /// give different restarts.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
     }
 
-    /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
+    /// Updates λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
-    /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
+    /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
@@ -174,18 +174,18 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, by which two results of a run are compared. `None` if visiting every point would
-    /// cost too much.
+    /// Returns the bound at T = 1 in nats, by which two results of a run are compared. Returns `None` if a visit of
+    /// every point would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures. The function uses `draws` draws from the prior, if they are given and no exact
-    /// value is known. Otherwise it returns the engine's best value.
+    /// Returns log C(T) at the given inverse temperatures. If `draws` is given and no exact value is known, the
+    /// estimate uses that many draws from the prior. Otherwise it is the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
-    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
+    /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
     /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 

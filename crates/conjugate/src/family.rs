@@ -48,7 +48,7 @@ pub enum ExponentialFamily {
 }
 
 impl ExponentialFamily {
-    /// Length of λ and of t.
+    /// Returns the length of λ and of t.
     pub fn len(self) -> usize {
         match self {
             Self::Dirichlet { n } => n,
@@ -59,12 +59,12 @@ impl ExponentialFamily {
         }
     }
 
-    /// Whether λ has no elements.
+    /// Returns whether λ has no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`. a is NaN if λ is outside the family.
+    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -130,7 +130,7 @@ impl ExponentialFamily {
         }
     }
 
-    /// t(β) for a draw of β.
+    /// Draws β and writes t(β) to `out`.
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
@@ -177,7 +177,7 @@ impl ExponentialFamily {
     }
 }
 
-/// Precision scale of a normal-Wishart: the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ.
+/// Returns the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
 fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
     let (km, kappa) = (&lambda[..dim], lambda[dim]);
     let s = &lambda[dim + 1..dim + 1 + dim * dim];
@@ -285,7 +285,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// Panics if the length of `prior` differs from that of the family's parameters, which is a bug in the model.
+    /// Panics if `prior` and the family's parameters have different lengths, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();
@@ -295,17 +295,17 @@ impl Blocks {
         start
     }
 
-    /// The prior's natural parameters.
+    /// Returns the prior's natural parameters.
     pub fn prior(&self) -> &[f64] {
         &self.prior
     }
 
-    /// Number of natural parameters.
+    /// Returns the number of natural parameters.
     pub fn len(&self) -> usize {
         self.prior.len()
     }
 
-    /// Whether there are no blocks.
+    /// Returns whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.prior.is_empty()
     }
@@ -315,7 +315,7 @@ impl Blocks {
         self.families.iter().copied().zip(ranges)
     }
 
-    /// `E[t(β)]`, block by block.
+    /// Returns `E[t(β)]`, block by block.
     pub fn expectations(&self, lambda: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -324,7 +324,7 @@ impl Blocks {
         out
     }
 
-    /// KL(q(β) ‖ p(β)), in nats.
+    /// Returns KL(q(β) ‖ p(β)), in nats.
     pub fn divergence(&self, lambda: &[f64]) -> f64 {
         let mut t = vec![0.0; lambda.len()];
         let mut unused = vec![0.0; lambda.len()];
@@ -345,7 +345,7 @@ impl Blocks {
         total
     }
 
-    /// t(β) for a draw of all blocks.
+    /// Draws all blocks, and returns t(β).
     pub fn draw(&self, lambda: &[f64], stream: &mut Stream) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -361,7 +361,7 @@ mod tests {
     use jensen_math::rng::Purpose;
     use jensen_math::sum::Moments;
 
-    /// One member of every family.
+    /// Returns one member of every family.
     fn members() -> Vec<(ExponentialFamily, Vec<f64>)> {
         let rows = vec![
             0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3

@@ -16,9 +16,9 @@ use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bou
 
 /// One of the fits.
 pub struct Candidate<'a, M> {
-    /// The model.
+    /// The model to fit.
     pub model: &'a M,
-    /// The settings of its fit, with its own seed.
+    /// Settings of the fit, including its seed.
     pub settings: DriverSettings,
     /// The amount added to its bound when candidates are compared, in nats.
     ///
@@ -55,7 +55,7 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 /// State of a run.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
-    /// The candidate that runs.
+    /// Index of the candidate that is being fitted.
     at: u64,
     /// Number of iterations before this candidate began.
     begun: u64,
@@ -63,7 +63,7 @@ pub struct SeveralState {
     ended: Vec<Ended>,
     /// The best candidate so far.
     best: Option<(u64, Inner)>,
-    /// Points that finished candidates used and skipped.
+    /// Numbers of points that finished candidates used and skipped.
     points: [u64; 2],
 }
 
@@ -121,7 +121,7 @@ impl Snapshot for SeveralState {
 /// Fits candidates in sequence.
 struct Several<'a, M: ConjugateModel> {
     candidates: &'a [Candidate<'a, M>],
-    /// Largest number of iterations of each.
+    /// Largest number of iterations per candidate.
     each: u64,
     driver: Option<(u64, Driver<Pointwise<'a, M>>)>,
 }
@@ -227,10 +227,10 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// The identity that a checkpoint of such a run must match: all models and seeds.
+/// Returns the identity that a checkpoint of such a run must match: all models and seeds.
 ///
 /// # Panics
-/// Without a candidate.
+/// Panics if there is no candidate.
 pub fn identity_of_several<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -262,7 +262,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fails if a checkpoint belongs to another run.
 ///
 /// # Panics
-/// Without a candidate.
+/// Panics if there is no candidate.
 pub fn fit_best<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -309,7 +309,7 @@ mod tests {
     use crate::models::{Covariance, Gaussians, Mixture};
     use crate::temper::Temper;
 
-    /// Three clusters on a line, in a fixed pattern.
+    /// Returns three clusters on a line, in a fixed pattern.
     fn clusters() -> Gaussians {
         let data = (0..120).map(|i| f64::from(i % 3) * 6.0 + (f64::from(i) * 2.4).sin());
         Gaussians::new(Covariance::Full, 1, data.collect())

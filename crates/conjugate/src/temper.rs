@@ -33,7 +33,7 @@ pub struct GlobalTempering {
     pub cooling: Option<f64>,
 }
 
-/// Default number of prior draws: the paper finds that fewer suffice.
+/// Default number of prior draws. The paper finds that fewer suffice.
 pub const DRAWS: usize = 100;
 
 /// The start of an inferred global temperature. Its objective can have two maxima, one near T = 1 and a hot one, and
@@ -46,7 +46,8 @@ pub enum HeatStart {
     Warm,
     /// At T = 1.
     Cold,
-    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Of topics alone.
+    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic models
+    /// support this.
     Both,
 }
 
@@ -89,8 +90,8 @@ pub struct LocalTempering {
     /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this value,
-    /// which measures the change of the global parameters. Batch fits refresh them in every iteration.
+    /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
+    /// global parameters. Batch fits refresh them in every iteration.
     pub refresh: f64,
     /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
     /// none.
@@ -108,8 +109,8 @@ impl Default for LocalTempering {
     }
 }
 
-/// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
-/// it rises linearly to 1; 0 without a cooling.
+/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
+/// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
 /// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
 /// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
@@ -120,12 +121,12 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, for advice.
+/// The length of a fit, for advice in messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// The allowed numbers of passes, or of iterations of batch ascent.
+    /// Allowed number of passes, or of iterations of batch ascent.
     pub planned: f64,
-    /// A suitable number of passes of cooling.
+    /// Suitable number of passes for a cooling.
     pub cooling: f64,
     /// The flag that extends the fit.
     pub flag: &'static str,
@@ -154,8 +155,8 @@ pub enum Temper {
 }
 
 impl Temper {
-    /// The linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the paper's
-    /// comparisons.
+    /// Returns the linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the
+    /// paper's comparisons.
     pub fn anneal(passes: f64) -> Self {
         let grid = GlobalTempering::default().grid();
         Self::Anneal {
@@ -164,8 +165,8 @@ impl Temper {
         }
     }
 
-    /// The policy with a cooling of the given number of passes, if it infers one common temperature and has no cooling.
-    /// Infinitely many passes mean no cooling.
+    /// Adds a cooling over `passes` passes, if the policy infers one common temperature and has no cooling. Infinitely
+    /// many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -179,13 +180,13 @@ impl Temper {
         self
     }
 
-    /// Whether two runs search for the final temperature, one from each end.
+    /// Returns whether two runs search for the final temperature, one from each end.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that heats and
-    /// prescribes it.
+    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, if the policy heats
+    /// and prescribes the temperature.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -200,7 +201,7 @@ impl Temper {
         }
     }
 
-    /// The flags that make a fit with this policy end at temperature 1, if it ended hot.
+    /// Returns the flags that make a fit with this policy end at temperature 1, if it ended hot.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -237,7 +238,7 @@ impl Temper {
         }
     }
 
-    /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
+    /// Returns the policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -248,7 +249,7 @@ impl Temper {
         }
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the policy.
     pub fn check(&self) -> Result<(), SettingError> {
         match self {
             Self::None => Ok(()),
@@ -333,7 +334,7 @@ const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 
 impl FromStr for Temper {
     type Err = SettingError;
 
-    /// Reads a policy:
+    /// Parses a policy:
     ///
     /// | text | policy |
     /// | --- | --- |
@@ -423,11 +424,11 @@ impl FromStr for Temper {
     }
 }
 
-/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
-/// over topics or points.
+/// Largest number of temperatures. Each temperature costs a sum over topics or points, so a larger number is probably a
+/// typing error.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// A number of temperatures, or the default.
+/// Parses a number of temperatures. Returns the default if there is none.
 fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
@@ -439,7 +440,7 @@ fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
 }
 
 impl GlobalTempering {
-    /// The temperatures, ascending from 1.
+    /// Returns the temperatures, ascending from 1.
     pub fn grid(&self) -> Vec<f64> {
         let last = (self.temperatures.max(2) - 1) as f64;
         (0..self.temperatures)
@@ -453,12 +454,12 @@ impl GlobalTempering {
 pub struct InverseTemperatures {
     /// Ascending from 0 to 1.
     pub values: Vec<f64>,
-    /// log π_m, up to one number for all of them.
+    /// Log prior probabilities log π_m, up to a common constant.
     pub log_prior: Vec<f64>,
 }
 
 impl InverseTemperatures {
-    /// The prior mean: the initial temperature of an unvisited point.
+    /// Returns the prior mean, which is the initial inverse temperature of an unvisited point.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);
@@ -467,8 +468,8 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// The inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal rule
-    /// times the density of the beta prior.
+    /// Returns the inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal
+    /// rule times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();

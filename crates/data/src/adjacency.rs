@@ -24,7 +24,7 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// A graph from edges between nodes numbered from 0. Repeated edges count once.
+    /// Builds a graph from edges between nodes numbered from 0. Repeated edges count once.
     ///
     /// # Errors
     /// Fails if an edge leaves the graph or is a loop.
@@ -86,23 +86,23 @@ impl Adjacency {
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// Number of edges.
+    /// Returns the number of edges.
     pub fn edges(&self) -> usize {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
 
-    /// The neighbours of every node, in order.
+    /// Returns the neighbours of every node, in order.
     pub fn neighbours(&self) -> &[Vec<usize>] {
         &self.neighbours
     }
 }
 
-/// Largest number of isolated nodes in a list of edges. More indicate a wrong number.
+/// Largest number of isolated nodes in a list of edges. A file with more probably has a mistyped node number.
 const MOST_ALONE: usize = 10_000_000;
 
 /// A number in the file and its position.
@@ -113,7 +113,7 @@ struct Token {
     line: usize,
 }
 
-/// The numbers of a file, without comments.
+/// Reads the numbers of a file. Skips comments.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::DataError;
 
-/// Writes `path` through `fill`: a temporary file in the same folder, fsync, rename over `path`, fsync of the folder.
+/// Writes the file `path` atomically. `fill` writes to a temporary file in the same folder. This file is synced to disk
+/// and renamed to `path`, and then the folder is synced.
 ///
 /// On failure it leaves an old file unchanged and removes the temporary file. Errors name `path`.
 pub fn write_atomic(
@@ -17,7 +18,7 @@ pub fn write_atomic(
     write_and_rename(path, fill).map_err(|e| DataError::io("write", path, &e))
 }
 
-/// [`write_atomic`] for contents that are already in memory.
+/// Like [`write_atomic`], but writes `bytes`.
 pub fn write_atomic_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     write_atomic(path, |file| file.write_all(bytes))
 }
@@ -99,7 +100,7 @@ pub fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Whether a name comes from [`create_temporary`].
+/// Returns whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')
@@ -111,13 +112,13 @@ fn is_temporary(name: &str) -> bool {
     pair.is_some_and(|(id, count)| id.parse::<u32>().is_ok() && count.parse::<u64>().is_ok())
 }
 
-/// Makes a rename or a new entry durable.
+/// Syncs `folder` to disk, so that a rename or a new file in it survives a crash.
 #[cfg(unix)]
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems cannot open a folder as a file, so there the rename alone determines the durability.
+/// Does nothing, because other systems cannot open a folder as a file.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

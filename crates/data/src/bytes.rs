@@ -1,4 +1,4 @@
-//! The bytes of a file, mapped if it is large and uncompressed, and otherwise in memory.
+//! The bytes of a file: mapped if the file is large and uncompressed, and in memory otherwise.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -11,7 +11,8 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// Smallest length of a mapped file. Smaller files are copied, and no other process can change the copy.
+/// Smallest length of a mapped file, in bytes. Smaller files are copied into memory, where no other process can change
+/// them.
 const MAPPED: u64 = 64 << 20;
 
 /// The bytes of a file.
@@ -24,7 +25,7 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    /// The bytes of a file, decompressed if its name ends in `.gz`.
+    /// Reads a file, and decompresses it if its name ends in `.gz`.
     ///
     /// # Errors
     /// Fails if the file cannot be read or its compressed stream is damaged.
@@ -49,7 +50,7 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Rejects results of a file that was changed in the meantime. A copy in memory cannot change.
+    /// Checks that the file has not changed since it was opened. A copy in memory cannot change.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -83,7 +84,7 @@ pub struct Mapped {
     stamp: Stamp,
 }
 
-/// A fingerprint of a file's contents.
+/// Length and modification time of a file. If either differs, the file was changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
@@ -110,7 +111,7 @@ impl Mapped {
         })
     }
 
-    /// Rejects results of a file that was changed after it was mapped.
+    /// Checks that the file has not changed since it was mapped.
     ///
     /// # Errors
     /// Fails if the file's length or modification time has changed.
@@ -127,7 +128,7 @@ impl Mapped {
         )))
     }
 
-    /// Returns the pages to the system, which keeps them as cache.
+    /// Releases the mapped pages from the memory of this process. The system keeps them in its cache.
     pub fn release(&self) {
         #[cfg(unix)]
         {

@@ -18,7 +18,7 @@ pub struct Coordinates {
     /// The names of a variable's dimensions in order, with null for a dimension without a name.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
-    /// The labels along a dimension, by its name.
+    /// The labels along each dimension, by the dimension's name.
     #[serde(default)]
     pub coords: BTreeMap<String, Labels>,
 }
@@ -36,7 +36,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),
@@ -45,12 +45,12 @@ impl Labels {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A label by its index, as text.
+    /// Returns the label at an index, as text.
     pub fn text(&self, at: usize) -> String {
         match self {
             Self::Whole(labels) => labels[at].to_string(),
@@ -64,8 +64,8 @@ impl Labels {
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
-    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of dimensions by
-    /// variable; `label` names it in messages.
+    /// Reads a JSON object with two members. `coords` maps each dimension to its labels (words or numbers), and `dims`
+    /// maps each variable to its dimensions. `label` names the text in messages.
     ///
     /// # Errors
     /// Fails if the text has other content, or names that are not allowed in files.
@@ -98,12 +98,12 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are neither dimension names nor labels.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// Adds the dimension names that a model declares, as defaults.
+    /// Returns these coordinates, with the names in `declared` as defaults for variables without dimensions here.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;
@@ -114,8 +114,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. It ignores duplicate names, names that denote the draws, and lists with
-    /// the wrong number of dimensions.
+    /// Returns the names of a variable's dimensions. Ignores duplicate names, names that denote the draws, and lists
+    /// with the wrong number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -128,8 +128,8 @@ impl Coordinates {
         names
     }
 
-    /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
-    /// [`DrawsVariable::display_names`]; none if no dimension has labels.
+    /// Returns the names of a variable's scalars with the labels of its dimensions, such as `theta[Choate]`. The order
+    /// is that of [`DrawsVariable::display_names`]. Returns `None` if no dimension has labels.
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);
@@ -147,8 +147,8 @@ impl Coordinates {
         })
     }
 
-    /// Checks that all named dimensions exist, by the shapes of the written variables. `declared` contains the
-    /// dimensions of all variables that the model declares.
+    /// Checks that all named dimensions exist and have the right sizes. `declared` contains the dimensions of all
+    /// variables that the model declares, and `shapes` the shapes of the written variables.
     ///
     /// # Errors
     /// Fails if the dimensions belong to an unknown variable or have the wrong number, or the labels belong to an
@@ -228,7 +228,7 @@ impl Coordinates {
     }
 }
 
-/// The dimensions of draws.
+/// Names of the dimensions of draws.
 const SAMPLE: [&str; 2] = ["chain", "draw"];
 
 #[cfg(test)]

@@ -80,24 +80,24 @@ impl DataFile {
         })
     }
 
-    /// Whether the file is a single list instead of a set of named values.
+    /// Returns whether the file is a single list instead of a set of named values.
     pub fn is_list(&self) -> bool {
         first_character(&self.bytes) == Some(b'[')
     }
 
-    /// The values.
+    /// Parses the values.
     ///
     /// # Errors
-    /// If the file does not follow its format, or a value is not data.
+    /// Fails if the file does not follow its format, or a value is not data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         self.parse_apart()?.whole()
     }
 
-    /// The values, with those that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
-    /// them.
+    /// Parses the values. Values that are not data (strings, missing values) are kept separately, for
+    /// [`DataSet::refusal`].
     ///
     /// # Errors
-    /// If the file does not follow its format.
+    /// Fails if the file does not follow its format.
     pub fn parse_apart(&self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
@@ -106,10 +106,10 @@ impl DataFile {
         }
     }
 
-    /// The words of each column of a table that has words, in the order of their numbers.
+    /// Returns the words of each column of words in a table, in the order of their numbers.
     ///
     /// # Errors
-    /// If the table does not follow its format.
+    /// Fails if the table does not follow its format.
     pub fn levels(&self) -> Result<BTreeMap<String, Vec<String>>, DataError> {
         if self.format != DataFormat::Csv {
             return Ok(BTreeMap::new());
@@ -122,7 +122,7 @@ impl DataFile {
             .collect())
     }
 
-    /// The values, with words of a table numbered as in an `earlier` one.
+    /// Parses the values, and numbers the words of a table as in `earlier`.
     ///
     /// # Errors
     /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that the earlier table does not have in that
@@ -135,7 +135,7 @@ impl DataFile {
     }
 }
 
-/// Whether a text begins with an assignment, as an R dump does.
+/// Returns whether a text begins with an assignment, as an R dump does.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

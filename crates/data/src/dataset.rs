@@ -27,12 +27,12 @@ pub enum Elements {
     /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
     /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. Its shape is the array's shape followed by that of the slot.
+    /// tuples. Its shape is the array's shape followed by the slot's shape.
     Tuple(Vec<Value>),
 }
 
 impl Value {
-    /// An integer scalar.
+    /// Creates an integer scalar.
     pub fn int(x: i64) -> Self {
         Self {
             shape: Vec::new(),
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// A real scalar.
+    /// Creates a real scalar.
     pub fn real(x: f64) -> Self {
         Self {
             shape: Vec::new(),
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Integers in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of integers in row-major order. Fails if their number is not the product of `shape`.
     pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl Value {
         })
     }
 
-    /// Reals in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of reals in row-major order. Fails if their number is not the product of `shape`.
     pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -66,7 +66,7 @@ impl Value {
         })
     }
 
-    /// A tuple of the given slots.
+    /// Creates a tuple with the given slots.
     pub fn tuple(slots: Vec<Value>) -> Self {
         Self {
             shape: Vec::new(),
@@ -79,17 +79,17 @@ impl Value {
         Self { shape, elements }
     }
 
-    /// Lengths from the outermost list inwards; empty for a scalar.
+    /// Returns the lengths from the outermost list inwards; empty for a scalar.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn elements(&self) -> &Elements {
         &self.elements
     }
 
-    /// Number of elements: numbers, or tuples for an array of tuples.
+    /// Returns the number of elements: numbers, or tuples for an array of tuples.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Int(v) => v.len(),
@@ -98,13 +98,13 @@ impl Value {
         }
     }
 
-    /// Whether the value is an array without elements.
+    /// Returns whether the value is an array without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The product of a shape, or `None` on overflow.
+/// Returns the product of a shape, or `None` on overflow.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
     // A zero in any position makes the array empty, for any other lengths.
     if shape.contains(&0) {
@@ -139,7 +139,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// A data set without variables, for models that need none.
+    /// Creates a data set without variables, for models that need none.
     pub fn new() -> Self {
         Self::default()
     }
@@ -152,12 +152,12 @@ impl DataSet {
     /// Parses Stan JSON; `label` names the text in errors. See [`json`].
     ///
     /// # Errors
-    /// If the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or a value is not data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
 
-    /// The data as Stan JSON, which is read back to the same values.
+    /// Returns the data as Stan JSON, which is read back to the same values.
     pub fn to_json(&self) -> String {
         json::write(self)
     }
@@ -165,12 +165,12 @@ impl DataSet {
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].
     ///
     /// # Errors
-    /// If the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or a value is not data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data set, if all values of the file are data.
+    /// Returns the data set if all values of the file are data, and the first error otherwise.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -178,24 +178,24 @@ impl DataSet {
         }
     }
 
-    /// Notes a variable whose value in the file is not data.
+    /// Records that the value of a variable is not data.
     pub(crate) fn refuse(&mut self, name: String, error: DataError) {
         self.refused.insert(name, error);
     }
 
-    /// The reason why the value of a variable in a file is not data. Files may contain values that a program does not
-    /// use, such as strings.
+    /// Returns the reason why the value of a variable in a file is not data. Files may contain values that a program
+    /// does not use, such as strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
     }
 
-    /// Whether the variable was in the file.
+    /// Returns whether the variable was in the file.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of integers is an array of integers,
-    /// and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
+    /// Parses a table in CSV or text; `label` names it in errors. A column of integers is an array of integers, and a
+    /// column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
     /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
     /// with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
@@ -256,13 +256,13 @@ impl DataSet {
         Ok(data)
     }
 
-    /// The location of the first word, if the values of a variable are codes of words. Such values identify groups and
-    /// are not measurements.
+    /// Returns the location of the first word if the values of a variable are codes of words. Such values identify
+    /// groups and are not measurements.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
 
-    /// The number of rows, if the data are a table.
+    /// Returns the number of rows, if the data are a table.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
@@ -278,25 +278,25 @@ impl DataSet {
         true
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.index.get(name).map(|i| &self.entries[*i].1)
     }
 
-    /// Variables in the order in which they were written.
+    /// Iterates over the variables in the order in which they were written.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.entries
             .iter()
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Variables in the order in which they were written, by value.
+    /// Iterates over the variables by value, in the order in which they were written.
     pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
         self.entries.into_iter()
     }
 
-    /// Appends arrays to the arrays of the same names along their first dimension. Variables that are missing in one of
-    /// them, or have different kinds, stay unchanged.
+    /// Appends the arrays of `more` to the arrays of the same names, along their first dimension. Variables that only
+    /// one data set has, or that have different kinds, stay unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {
@@ -315,17 +315,17 @@ impl DataSet {
         self
     }
 
-    /// Names in the order in which they were written.
+    /// Iterates over the names in the order in which they were written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(name, _)| name)
     }
 
-    /// Number of variables.
+    /// Returns the number of variables.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are no variables.
+    /// Returns whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

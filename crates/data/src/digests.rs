@@ -1,4 +1,4 @@
-//! The files of a run's folder at the time of writing: `digests.json`.
+//! Digests of the files in a run's folder at the time of writing: `digests.json`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -57,7 +57,7 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
-    /// The names of the files in a folder, if its digests can be read.
+    /// Returns the names of the files in a folder, if its digests can be read.
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
@@ -66,7 +66,7 @@ impl Digests {
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// The digests of a folder; `None` for the folder of a killed run.
+    /// Reads the digests of a folder. Returns `None` for the folder of a killed run.
     ///
     /// # Errors
     /// Fails if the digests were changed, or are missing from a folder with a result.
@@ -93,8 +93,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, if it is the original archive. Archives have their own digests, which
-    /// detect damage but not an archive of another fit. `None` if there was no archive.
+    /// Reads an archive of a folder, and checks that it is the original archive. Archives have their own digests, which
+    /// detect damage but not an archive of another fit. Returns `None` if there was no archive.
     ///
     /// # Errors
     /// Fails if the archive cannot be read, is missing, or is another file.
@@ -116,8 +116,8 @@ impl Digests {
         }
     }
 
-    /// Rejects a folder whose files were changed. It does not check missing files and folders without digests, such
-    /// as those of killed runs, because their readers do. [`Digests::archive`] checks archives.
+    /// Rejects a folder whose files were changed. It does not check missing files and folders without digests, such as
+    /// the folders of killed runs, because their readers do. [`Digests::archive`] checks archives.
     ///
     /// # Errors
     /// Fails if a file or the digests were changed.

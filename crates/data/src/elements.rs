@@ -7,15 +7,15 @@ pub(crate) enum Element {
     Byte,
     /// Numbers of `width` bytes.
     Number {
-        /// Bytes of an element.
+        /// Number of bytes per element.
         width: usize,
-        /// The number in that many bytes.
+        /// Converts the bytes of an element to a number.
         convert: fn(&[u8]) -> f64,
     },
 }
 
 impl Element {
-    /// Bytes of an element.
+    /// Returns the number of bytes per element.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Byte => 1,
@@ -23,7 +23,7 @@ impl Element {
         }
     }
 
-    /// The number in the bytes of one element.
+    /// Converts the bytes of one element to a number.
     pub(crate) fn number(&self, bytes: &[u8]) -> f64 {
         match self {
             Self::Byte => f64::from(bytes[0]),
@@ -35,7 +35,7 @@ impl Element {
 /// A file's description of its array.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// Extents.
+    /// Size along each dimension.
     pub(crate) shape: Vec<usize>,
     /// The type of its elements.
     pub(crate) element: Element,
@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(crate) start: usize,
 }
 
-/// The element of a primitive type under a byte order.
+/// Describes the elements of a primitive type in a byte order.
 macro_rules! element {
     ($t:ty, $from:ident) => {
         $crate::elements::Element::Number {

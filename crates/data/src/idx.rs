@@ -18,14 +18,14 @@ pub enum IdxElements {
 /// An array from an IDX file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Idx {
-    /// Extents.
+    /// Size along each dimension.
     pub shape: Vec<usize>,
     /// Elements.
     pub elements: IdxElements,
 }
 
 impl Idx {
-    /// The bytes, if the array holds bytes.
+    /// Returns the bytes, if the array holds bytes.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.elements {
             IdxElements::Bytes(bytes) => Some(bytes),
@@ -34,7 +34,7 @@ impl Idx {
     }
 }
 
-/// Reads an IDX file. If its name ends in `.gz`, this decompresses it first.
+/// Reads an IDX file, and decompresses it first if its name ends in `.gz`.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is not an IDX file with the stated size.
@@ -42,7 +42,8 @@ pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }
 
-/// Reads an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the elements.
+/// Parses an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the
+/// elements.
 ///
 /// # Errors
 /// Fails if the bytes have another format, or their number differs from the stated size.
@@ -61,7 +62,8 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Shape, element type and offset of the elements of an IDX array, all of which are present.
+/// Parses the header of an IDX array: the shape, and type and offset of the elements. Checks that all elements are
+/// present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is not an IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {

@@ -27,7 +27,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
-/// The text of a data set, which [`parse`] reads back exactly.
+/// Writes a data set as text, which [`parse`] reads back exactly.
 pub(crate) fn write(data: &DataSet) -> String {
     let mut text = String::from("{");
     for (i, (name, value)) in data.iter().enumerate() {
@@ -80,7 +80,7 @@ fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     };
 }
 
-/// One step from a variable to an element of it.
+/// A step from a variable to one of its elements.
 #[derive(Clone, Copy)]
 enum Step {
     Index(usize),
@@ -429,7 +429,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A number, or one of the words for a non-finite one.
+    /// Parses a number, or one of the words for a non-finite number.
     #[inline]
     fn number(&mut self) -> Result<Number, DataError> {
         let start = self.cursor.pos;
@@ -507,7 +507,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A non-finite number, or the error for text that is not a number.
+    /// Parses a non-finite number. Returns an error for text that is not a number.
     #[cold]
     fn special(&mut self, start: usize) -> Result<Number, DataError> {
         self.cursor.pos = start;
@@ -559,7 +559,7 @@ impl Parser<'_> {
         Err(self.unexpected("a number or a list"))
     }
 
-    /// A quoted string with JSON's escapes.
+    /// Parses a quoted string with JSON's escapes.
     fn string(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -593,7 +593,7 @@ impl Parser<'_> {
         self.cursor.unexpected(wanted, location)
     }
 
-    /// The element being read: "data variable `x[2,3]`".
+    /// Describes the element being read, as in "data variable `x[2,3]`".
     fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;

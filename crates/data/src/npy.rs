@@ -12,13 +12,13 @@ use crate::table::{Cells, Column};
 /// An array of numbers in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// Extents, or empty for a scalar.
+    /// Size along each dimension; empty for a scalar.
     pub shape: Vec<usize>,
     /// Elements, the last index fastest.
     pub data: Vec<f64>,
 }
 
-/// The name of a file in error messages.
+/// Creates the error for a NumPy file that Jensen cannot read.
 fn damaged(label: &str, what: &str) -> DataError {
     DataError::invalid(format!(
         "{label}: Jensen cannot read this NumPy file: {what}"
@@ -59,7 +59,7 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
 /// Number of columns that one task copies from a row-major matrix: eight numbers make a cache line.
 const TOGETHER: usize = 8;
 
-/// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
+/// Reads the columns of an NPY file. A vector becomes the column `name`, and a matrix becomes `name1`, `name2`, ….
 ///
 /// # Errors
 /// Fails if the bytes are not such a file, are truncated, or contain values other than numbers, or if the array has
@@ -116,8 +116,8 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Shape, element type and offset of the elements of an NPY array, all of which are present, and whether they are in
-/// Fortran order.
+/// Parses the header of an NPY array: the shape, and type and offset of the elements. Also returns whether they are in
+/// Fortran order. Checks that all elements are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
     if !bytes.starts_with(MAGIC) {
@@ -169,7 +169,7 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     ))
 }
 
-/// The value of `'key':` in a header.
+/// Returns the value of `'key':` in a header.
 fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let at = header.find(&format!("'{key}'"))?;
     Some(
@@ -180,7 +180,7 @@ fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     )
 }
 
-/// An element type by its name, such as `<f8`.
+/// Returns the element type with this NumPy name, such as `<f8`.
 fn element_type(kind: &str) -> Option<Element> {
     macro_rules! both {
         ($order:expr, $t:ty) => {
@@ -207,7 +207,7 @@ fn element_type(kind: &str) -> Option<Element> {
     }
 }
 
-/// A little-endian number of `width` bytes.
+/// Reads a little-endian number of `width` bytes.
 fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let part = bytes.get(at..at.checked_add(width)?)?;
     Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
@@ -225,7 +225,7 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
     arrays.collect()
 }
 
-/// The columns of the arrays of an NPZ archive, each like [`columns`].
+/// Reads the columns of the arrays in an NPZ archive, each array like [`columns`].
 ///
 /// # Errors
 /// Fails if the bytes are not such an archive, or one of its arrays cannot be read or is neither vector nor matrix.
@@ -240,7 +240,7 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 /// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive. Uncompressed ones are not copied.
+/// Returns the names and NPY files in an NPZ archive. Uncompressed files are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is incomplete");
@@ -312,7 +312,8 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more are in an extra field, in this order, and only if they do not fit elsewhere.
+/// Reads sizes of 4 GiB and more from an extra field, which lists them in this order and only if they do not fit
+/// elsewhere.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

@@ -23,8 +23,8 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Largest number of elements that all ranges and `numeric(n)` of a file may request together, so that a few characters
-/// cannot fill the memory.
+/// Largest number of elements that all ranges and `numeric(n)` in a file may request together. Without this limit a few
+/// characters could fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 /// Largest nesting of `c(…)` and `structure(…)`.
@@ -151,14 +151,14 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
-    /// Number of elements requested by ranges and lengths so far.
+    /// Number of elements that ranges and lengths have requested so far.
     generated: u64,
     /// The assigned variables.
     data: DataSet,
 }
 
 impl<'a> Parser<'a> {
-    /// `name <-`, with the name bare or quoted.
+    /// Parses `name <-`, with the name bare or quoted.
     fn assigned_name(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let name = match self.cursor.peek() {
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         Ok(count as usize)
     }
 
-    /// One number with an optional sign.
+    /// Parses a number with an optional sign.
     fn literal(&mut self) -> Result<Vector, DataError> {
         let start = self.cursor.pos;
         let negative = self.cursor.eat(b'-');
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest run of characters that forms an unsigned number, and whether it is written as an integer.
+    /// Returns the longest run of characters that forms an unsigned number, and whether it is written as an integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -437,8 +437,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. `false` if the file
-    /// ends within one.
+    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. Returns `false` if the
+    /// file ends within one.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {
@@ -472,7 +472,7 @@ impl<'a> Parser<'a> {
         open == 0
     }
 
-    /// A statement ends at a semicolon, a comment, a new line or the end of the file.
+    /// Checks that the statement ends here: at a semicolon, a comment, a new line or the end of the file.
     fn end_of_statement(&mut self) -> Result<(), DataError> {
         while let Some(b' ' | b'\t' | b'\r') = self.cursor.peek() {
             self.cursor.pos += 1;

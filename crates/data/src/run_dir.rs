@@ -53,7 +53,7 @@ impl Artefact {
         (Artefact::Digests, "digests.json"),
     ];
 
-    /// The file name inside the run's folder.
+    /// Returns the file name inside the run's folder.
     pub fn file_name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -66,7 +66,7 @@ struct Marker {
     version: String,
 }
 
-/// Folder of a finished fit while a new run uses its place.
+/// Folder that holds a finished fit while a new run uses its place.
 const EARLIER: &str = ".earlier";
 
 /// Moves the existing files.
@@ -165,7 +165,7 @@ impl RunDir {
             .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` was written by a newer version of Jensen ({}); this version reads folder layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));
@@ -181,27 +181,27 @@ impl RunDir {
         sweep(&self.path)
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The command that wrote the results in the folder.
+    /// Returns the command that wrote the results in the folder.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// The path of an artefact, which may not exist yet.
+    /// Returns the path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
 
-    /// Whether an artefact exists.
+    /// Returns whether an artefact exists.
     pub fn has(&self, artefact: Artefact) -> bool {
         self.artefact(artefact).is_file()
     }
 
-    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
+    /// Returns the existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()
@@ -297,7 +297,7 @@ impl RunDir {
     }
 }
 
-/// A lock of a folder for one run, which lasts until this is dropped or the process ends.
+/// A lock on a folder for one run. The lock lasts until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 

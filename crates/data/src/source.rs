@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// The text at the cursor, for "found …" in messages.
+    /// Returns the text at the cursor, for "found …" in messages.
     pub fn found(&self) -> String {
         let rest = &self.text[self.pos..];
         match rest.chars().next() {
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error at the cursor, which states the expected content and `location`, if known.
+    /// Creates an error at the cursor. The message states the expected content and `location`, if known.
     pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
         let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
         self.error(self.pos, message)
     }
 
-    /// An error at byte `at` (a character boundary).
+    /// Creates an error at byte `at` (a character boundary).
     pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
         let at = at.min(self.text.len());
         let before = &self.text[..at];
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a byte may continue a Stan or R name.
+/// Returns whether a byte may continue a Stan or R name.
 pub(crate) fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
 }

@@ -91,7 +91,7 @@ const ADAPTED: &str = "# Stepsize adaptation complete.";
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// The comments of a file with the given number of draws.
+    /// Returns the comments of a file with the given number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
@@ -137,7 +137,7 @@ impl StanCsvHeader {
     }
 }
 
-/// The name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
+/// Returns the name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
 fn model_name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".stan").unwrap_or(name);
@@ -166,7 +166,7 @@ impl Lines {
     }
 }
 
-/// Numbers whose text is in memory during writing.
+/// Approximate number of values that are formatted before they are written.
 const TOGETHER: usize = 1 << 18;
 
 /// Smallest number of rows per thread.
@@ -296,7 +296,7 @@ pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), Data
     })
 }
 
-/// The variables that a header names.
+/// Parses the variables that a header names.
 fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
     let columns: Vec<&str> = header.split(',').collect();
     if !columns.starts_with(&LEADING) {
@@ -306,7 +306,7 @@ fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
         .ok_or("the subscripts of a variable are not in column-major order")
 }
 
-/// The numbers of a row.
+/// Parses the numbers of a row.
 fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     let mut row = Vec::with_capacity(columns);
     for field in line.split(',') {
@@ -319,7 +319,8 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     Ok(row)
 }
 
-/// Variables from scalar names: neighbours with the same stem; the last one's subscripts are the sizes.
+/// Groups scalar names into variables. Neighbours with the same stem form a variable, and the subscripts of the last
+/// one are its sizes.
 fn group_columns(columns: &[&str]) -> Option<Vec<DrawsVariable>> {
     let mut variables = Vec::new();
     let mut rest = columns;

@@ -36,9 +36,10 @@ pub struct FitSummary {
     pub khat: f64,
     /// Number of iterations taken.
     pub iterations: u64,
-    /// Minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
+    /// Number of minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256
+    /// values.
     pub oracle_calls: u64,
-    /// Seconds by stage.
+    /// Wall-clock seconds by stage.
     pub seconds: Seconds,
     /// Unconstrained dimension.
     pub dim: usize,
@@ -108,19 +109,19 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// Number of gradients, one per draw.
     pub gradients: u64,
-    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a reported
-    /// quantity only.
+    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a
+    /// reported quantity only.
     pub because: Vec<String>,
 }
 
 /// Wall-clock seconds of the parts of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Reading, checking and lowering the model and data.
+    /// Seconds spent on reading, checking and lowering the model and data.
     pub build: f64,
-    /// Optimisation.
+    /// Seconds spent on optimisation.
     pub fit: f64,
-    /// Draws and diagnostics.
+    /// Seconds spent on draws and diagnostics.
     pub draws: f64,
 }
 
@@ -150,8 +151,8 @@ pub struct ParameterSummary {
     /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
-    /// Effective sample size: the variance over the square of that standard error. For refined draws it is the smaller
-    /// of the values for the quantity and for its spread.
+    /// Effective sample size: the variance divided by the square of [`mcse`](Self::mcse). For refined draws it is the
+    /// smaller of the values for the quantity and for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
     /// Nested R̂ of refined draws.
@@ -197,7 +198,7 @@ pub struct ElboPoint {
 }
 
 impl ParameterSummary {
-    /// The displayed name: with its labels, if it has some.
+    /// Returns the displayed name: with its labels, if it has some.
     pub fn shown(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
     }
@@ -215,7 +216,7 @@ impl ParameterSummary {
         Self::of(undefined.name, mean, sd, quantiles)
     }
 
-    /// A summary of these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
+    /// Creates a summary from these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),
@@ -236,7 +237,7 @@ impl ParameterSummary {
 }
 
 impl FitSummary {
-    /// The text of `fit.json`, indented, with a final line end.
+    /// Returns the text of `fit.json`, indented, with a final line end.
     pub fn to_json(&self) -> Result<String, DataError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| DataError::invalid(format!("cannot write the summary of the fit: {e}")))?;

@@ -19,9 +19,9 @@ use crate::table::read_bytes;
 /// A sparse symmetric matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Symmetric {
-    /// Rows, and columns.
+    /// Number of rows, which is also the number of columns.
     pub size: usize,
-    /// Entries (row, column, value) of both triangles, numbered from 0, column by column, without duplicates.
+    /// Entries (row, column, value) of both triangles, numbered from 0, in column-major order, without duplicates.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
@@ -33,7 +33,7 @@ struct Entry {
     at: usize,
 }
 
-/// Largest number of rows without any entry. A matrix with more is probably a mistyped number.
+/// Largest number of rows without any entry. A matrix with more probably has a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
 /// Relative difference of mirrored entries that is treated as rounding.
@@ -66,7 +66,7 @@ impl Symmetric {
     }
 }
 
-/// Words of the lines with content, with their locations.
+/// Returns the words of each line with content, with their locations.
 fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
     let mut start = cursor.pos;
     let text = cursor.text;
@@ -91,7 +91,7 @@ fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'
         .filter(|(_, words)| !words.is_empty())
 }
 
-/// Row, column and value of a line, numbered as in the file.
+/// Parses the row, column and value on a line, numbered as in the file.
 fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
     let [(at, row), (second, column), (third, value)] = words else {
         let message = "expected a row, a column and a value on one line";
@@ -133,7 +133,8 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
     if !known {
         return Err(cursor.error(
             0,
-            "expected `%%MatrixMarket matrix coordinate real symmetric` (or general): sparse and of real numbers",
+            "expected the header `%%MatrixMarket matrix coordinate real symmetric` (or `general`), that is, a sparse \
+             matrix of real numbers",
         ));
     }
     let mut all = lines(cursor);
@@ -178,7 +179,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "the header announces {count} entries, but there are {}",
+                "the header declares {count} entries, but there are {}",
                 entries.len()
             ),
         ));
@@ -208,7 +209,7 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Both triangles of a matrix whose file may contain only one.
+/// Builds both triangles of a matrix whose file may contain only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));

@@ -1,7 +1,7 @@
 //! Tables of named columns, the data of models without a program.
 //!
-//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
-//! builds with the feature `parquet`.
+//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet
+//! files in builds with the feature `parquet`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub enum Cells {
 }
 
 impl Cells {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(x) => x.len(),
@@ -31,17 +31,17 @@ impl Cells {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows with a missing value, counted from 0.
+    /// Returns the rows with a missing value, counted from 0.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
 
-    /// Whether the value of a row is missing.
+    /// Returns whether the value of a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) => x[row].is_nan(),
@@ -64,7 +64,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column that does not come from a file.
+    /// Creates a column that does not come from a file.
     pub fn new(name: impl Into<String>, cells: Cells) -> Self {
         Self {
             name: name.into(),
@@ -74,7 +74,7 @@ impl Column {
         }
     }
 
-    /// The numbers of the column, NaN where a value is missing.
+    /// Returns the numbers of the column, NaN where a value is missing.
     ///
     /// # Errors
     /// Fails if a cell is not a number. The message points at the first such cell.
@@ -85,7 +85,7 @@ impl Column {
         }
     }
 
-    /// The location of the first word of a column of words.
+    /// Creates an error that points at the first word of a column of words.
     pub(crate) fn no_numbers(&self) -> DataError {
         if let Some(location) = &self.first_word {
             return DataError::Parse(location.clone());
@@ -105,7 +105,7 @@ impl Column {
         ))
     }
 
-    /// Whether a column of words has numbers as well.
+    /// Returns whether a column of words has numbers as well.
     pub(crate) fn is_mixed(&self) -> bool {
         match &self.cells {
             Cells::Numbers(_) => false,
@@ -116,7 +116,7 @@ impl Column {
         }
     }
 
-    /// The distinct values in order (numbers by size, words alphabetically), without missing ones.
+    /// Returns the distinct values in order (numbers by size, words alphabetically), without missing ones.
     pub fn levels(&self) -> Vec<String> {
         match &self.cells {
             Cells::Numbers(x) => {
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// The index of the value of each row among `levels`; `None` if it is missing.
+    /// Returns the index of the value of each row among `levels`; `None` if it is missing.
     ///
     /// # Errors
     /// Fails if a value is not among them.
@@ -195,7 +195,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of columns.
+    /// Creates a table of columns.
     ///
     /// # Errors
     /// Fails if the columns differ in length or two share a name.
@@ -227,8 +227,8 @@ impl Table {
         })
     }
 
-    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons, tabs or
-    /// blanks between the cells; `*.gz` is decompressed first.
+    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons,
+    /// tabs or blanks between the cells; `*.gz` is decompressed first.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not follow its format.
@@ -247,7 +247,7 @@ impl Table {
         )
     }
 
-    /// A table from the (decompressed) bytes of a file. `label` is its name, whose extension determines the format.
+    /// Parses the (decompressed) bytes of a file. `label` is the file's name, whose extension determines the format.
     ///
     /// # Errors
     /// Fails if the bytes do not follow the format.
@@ -264,7 +264,7 @@ impl Table {
         }
     }
 
-    /// A matrix in NPY format. Its columns are called `V1`, `V2`, ….
+    /// Parses a matrix in NPY format. Its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
@@ -272,7 +272,8 @@ impl Table {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
-    /// The arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`, `x2`, ….
+    /// Parses the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`,
+    /// `x2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPZ file, or the arrays differ in their number of rows.
@@ -280,8 +281,8 @@ impl Table {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers per row `x` gives
-    /// `x1`, `x2`, …. Null values are missing.
+    /// Parses the columns of a Parquet file: numbers, truth values (as 0 and 1) and words. A column `x` with a list of
+    /// numbers per row becomes `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
     /// Fails if the bytes are not a Parquet file, a column has another type, lists differ in length, or this build has
@@ -290,27 +291,27 @@ impl Table {
         Self::new(label, parquet_columns(bytes, label)?)
     }
 
-    /// The file, or the caller's label.
+    /// Returns the file, or the caller's label.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The columns in their order.
+    /// Returns the columns in their order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The names of the columns in their order.
+    /// Returns the names of the columns in their order.
     pub fn names(&self) -> Vec<&str> {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// A column by name, or by its number from 1 if no column has that name.
+    /// Returns a column by name, or by its number from 1 if no column has that name.
     ///
     /// # Errors
     /// Fails if the column does not exist. The message names a similar column.
@@ -344,7 +345,7 @@ impl Table {
         )))
     }
 
-    /// The numbers of a column by name, with NaN for missing values.
+    /// Returns the numbers of a column by name, with NaN for missing values.
     ///
     /// # Errors
     /// Fails if the column does not exist or has words.
@@ -353,7 +354,7 @@ impl Table {
     }
 }
 
-/// The columns of a Parquet file, which this build does not read.
+/// Fails, because this build does not read Parquet files.
 #[cfg(not(feature = "parquet"))]
 fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     Err(DataError::invalid(format!(
@@ -361,7 +362,7 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     )))
 }
 
-/// The bytes of a file, decompressed if its name ends in `.gz`.
+/// Reads the bytes of a file, and decompresses them if its name ends in `.gz`.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or its compressed stream is damaged or exceeds a gibibyte.
@@ -369,7 +370,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// [`read_bytes`] with another limit on decompressed bytes.
+/// Like [`read_bytes`], but with another limit on decompressed bytes.
 ///
 /// # Errors
 /// Fails as [`read_bytes`] does.

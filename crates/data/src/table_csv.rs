@@ -15,12 +15,12 @@ use crate::table::{Cells, Column, Table};
 /// Words that represent a missing value, in any case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
-/// The message about a cell without a value in a column that needs one in every row.
+/// Message about an empty cell in a column that needs a value in every row.
 const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
                         values parameters of their own";
 
-/// Largest number of stored locations in the file, each of which needs a scan of the text before it. For further
-/// columns, messages do not name a line.
+/// Largest number of stored locations in the file, because each of them needs a scan of the text before it. Messages
+/// about further columns do not name a line.
 const REPORTED: usize = 100;
 
 /// Whether the first row names the columns.
@@ -35,8 +35,8 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a CSV table, quoted if necessary. It escapes control characters. A word that a spreadsheet would
-/// read as a formula gets an initial apostrophe, as in spreadsheets.
+/// Formats a word as a cell of a CSV table, quoted if necessary. Escapes control characters. A word that a spreadsheet
+/// would read as a formula gets an initial apostrophe, as in spreadsheets.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -53,8 +53,8 @@ pub fn quoted(word: &str) -> String {
 /// Reads a table from text.
 ///
 /// # Errors
-/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
-/// columns share a name; the message points at the location.
+/// Fails if the bytes are not UTF-8 text, a row has another number of cells than the first, a quote is not closed, or
+/// two columns share a name. The message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);
@@ -153,7 +153,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     Table::new(label, columns)
 }
 
-/// The cells of the columns with words, in a second pass, because few tables have any.
+/// Collects the cells of the columns with words, in a second pass, because few tables have any.
 fn words_of(
     text: &Text<'_>,
     titled: bool,
@@ -201,11 +201,11 @@ struct Cell<'a> {
 /// The text of a table.
 struct Text<'a> {
     cursor: Cursor<'a>,
-    /// Without the comments before the first row.
+    /// The text without the comments before the first row.
     body: &'a str,
-    /// Bytes before the body.
+    /// Number of bytes before the body.
     offset: usize,
-    /// `None`: blanks.
+    /// The separator of cells; `None` for blanks.
     separator: Option<u8>,
 }
 

@@ -101,19 +101,20 @@ impl TraceWriter {
             .map_err(|e| DataError::io("write", &self.path, &e))
     }
 
-    /// Lines written so far, including those kept by `resume`. A checkpoint stores this number.
+    /// Returns the number of lines written so far, including the lines that `resume` kept. A checkpoint stores this
+    /// number.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Reads a trace back. An incomplete last line (a run was killed while writing it) is ignored; any other line that is
-/// not such an object is an error with its number.
+/// Reads a trace back. Ignores an incomplete last line, which a killed run leaves. Any other line that is not such an
+/// object is an error with its number.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

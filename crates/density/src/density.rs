@@ -16,19 +16,19 @@ pub trait LogDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;
 
-    /// The unconstrained dimension d.
+    /// Returns the unconstrained dimension d.
     fn dim(&self) -> usize;
 
-    /// Scratch memory for batches of up to `lanes` draws.
+    /// Returns scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// Scratch memory for the search for a starting point. Results may be accurate to only about four digits if that is
-    /// cheaper.
+    /// Returns scratch memory for the search for a starting point. Results may be accurate to only about four digits if
+    /// that is cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
     }
 
-    /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
+    /// Computes `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
     /// Writes the [`value`](Self::value) to `out`, and the gradient with respect to `z` to `grad` (`dim × lanes`).
@@ -103,7 +103,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// Fixes the draws at which [`apply`](Self::apply) multiplies.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
 
-    /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
+    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
     ///
     /// # Panics
     /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.

@@ -62,7 +62,10 @@ impl<D: LogDensity> TwiceDifferentiable for Differenced<D> {
 
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let (dim, lanes) = (self.dim(), v.lanes());
-        assert_eq!(ws.lanes, lanes, "linearised at the same number of draws");
+        assert_eq!(
+            ws.lanes, lanes,
+            "`v` and the linearisation have different numbers of draws"
+        );
         let mut steps = vec![0.0; lanes];
         for (lane, step) in steps.iter_mut().enumerate() {
             let (mut size, mut length) = (0.0f64, 0.0f64);

@@ -17,7 +17,7 @@ pub struct LanesMut<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// A view of `data` as `rows × lanes`.
+    /// Creates a view of `data` as `rows × lanes`.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
@@ -41,7 +41,7 @@ impl<'a> Lanes<'a> {
         self.data
     }
 
-    /// The lanes of one coordinate.
+    /// Returns the lanes of one coordinate.
     pub fn row(&self, row: usize) -> &'a [f64] {
         &self.data[row * self.lanes..(row + 1) * self.lanes]
     }
@@ -55,7 +55,7 @@ impl<'a> Lanes<'a> {
 }
 
 impl<'a> LanesMut<'a> {
-    /// A writable view of `data` as `rows × lanes`.
+    /// Creates a writable view of `data` as `rows × lanes`.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
@@ -79,7 +79,7 @@ impl<'a> LanesMut<'a> {
         self.data
     }
 
-    /// The lanes of one coordinate.
+    /// Returns the lanes of one coordinate.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.data[row * self.lanes..(row + 1) * self.lanes]
     }

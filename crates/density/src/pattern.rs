@@ -36,7 +36,7 @@ impl Pattern {
         self.starts.len() - 1
     }
 
-    /// The neighbours of a coordinate, in order.
+    /// Returns the neighbours of a coordinate, in order.
     pub fn neighbours(&self, coordinate: usize) -> &[u32] {
         &self.neighbours[self.starts[coordinate]..self.starts[coordinate + 1]]
     }

@@ -87,7 +87,7 @@ pub struct DrawKey {
 /// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// The model's message, such as that of a `reject` or of a violated constraint on a transformed parameter.
+    /// The model's message, for example from a `reject` or about a violated constraint on a transformed parameter.
     pub message: String,
 }
 
@@ -107,10 +107,10 @@ pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
 /// The names and the constrained values of a model on ℝᵈ.
 pub trait Posterior: Sync {
-    /// The reported variables, in the order in which [`constrain`](Self::constrain) writes them.
+    /// Returns the reported variables, in the order in which [`constrain`](Self::constrain) writes them.
     fn variables(&self) -> Vec<Variable>;
 
-    /// Names of the d unconstrained coordinates.
+    /// Returns names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
     /// How each of the d coordinates relates to its reported value; empty if every coordinate is the value itself.
@@ -125,9 +125,9 @@ pub trait Posterior: Sync {
     /// Fails if the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// The values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
-    /// unconstrained points one after another. The result equals that of single calls up to rounding, and does not
-    /// depend on which draws are requested together.
+    /// Returns the values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
+    /// unconstrained points one after another. The result equals the result of single calls up to rounding, and does
+    /// not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {
@@ -143,7 +143,7 @@ pub trait Posterior: Sync {
         1
     }
 
-    /// The unconstrained point with the parameter values that `lookup` returns.
+    /// Computes the unconstrained point with the parameter values that `lookup` returns.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.

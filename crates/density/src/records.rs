@@ -22,16 +22,16 @@ pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
 
-    /// The unconstrained dimension d.
+    /// Returns the unconstrained dimension d.
     fn dim(&self) -> usize;
 
-    /// The number of records N.
+    /// Returns the number of records N.
     fn records(&self) -> usize;
 
-    /// Scratch memory for up to `lanes` draws and batches of up to `batch` records.
+    /// Returns scratch memory for up to `lanes` draws and batches of up to `batch` records.
     fn workspace(&self, lanes: usize, batch: usize) -> Self::Workspace;
 
-    /// `out[l] = log p(z[:, l])`.
+    /// Computes `out[l] = log p(z[:, l])`.
     fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
     /// Writes the prior to `out` and its gradient (`d × lanes`) to `grad`.
@@ -43,7 +43,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
+    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
     fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// Writes the summed log likelihood of a batch at every lane to `out`.
@@ -69,7 +69,7 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
+    /// Computes `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
@@ -174,7 +174,7 @@ pub trait RecordDensity: Sync {
         STRIDE
     }
 
-    /// Announces records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
+    /// Declares the records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
     /// one. If data come in blocks, the data of these records stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
@@ -196,10 +196,10 @@ pub struct Group<'a> {
 /// The predictors of a batch of B records form a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is
 /// row `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
 pub trait LinearPredictor: Sync {
-    /// K.
+    /// Returns K.
     fn width(&self) -> usize;
 
-    /// `eta = A_batch z`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
+    /// Computes `eta = A_batch z`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
     fn project(
         &self,
         scratch: &mut PredictorScratch,
@@ -218,13 +218,13 @@ pub trait LinearPredictor: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
+    /// Computes `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
     fn link_value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]);
 
-    /// `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
+    /// Computes `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
     fn link_gradient(&self, batch: &[u32], eta: Lanes<'_>, out: LanesMut<'_>);
 
-    /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
+    /// Computes `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// Expectations under independent normal coordinates, if the link provides them.
@@ -237,7 +237,7 @@ pub trait LinearPredictor: Sync {
 /// variances s. Then `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with elementwise squares, so the expectation over z is an integral over η
 /// alone.
 pub trait LinkExpectations: Sync {
-    /// `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
+    /// Computes `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
     fn project_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -255,8 +255,7 @@ pub trait LinkExpectations: Sync {
         out: &mut [f64],
     );
 
-    /// `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within
-    /// 1e-7.
+    /// Computes `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within 1e-7.
     fn link_expectation(
         &self,
         batch: &[u32],
@@ -276,7 +275,7 @@ pub struct PredictorScratch {
     pub values: Vec<f64>,
 }
 
-/// Column `lane` of a matrix.
+/// Returns the column `lane` of a matrix.
 fn column(z: Lanes<'_>, lane: usize) -> Vec<f64> {
     let (data, lanes) = (z.as_slice(), z.lanes());
     (0..z.rows()).map(|row| data[row * lanes + lane]).collect()
@@ -327,7 +326,7 @@ pub struct AllRecordsWorkspace<W> {
 const STRIDE: usize = 1024;
 
 impl<D: RecordDensity> AllRecords<D> {
-    /// The density of all records of `density`.
+    /// Creates the density of all records of `density`.
     pub fn new(density: D) -> Self {
         Self {
             chunk: density.stride(),
@@ -336,8 +335,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density in which the given records represent all N records of `density`, each with weight N divided by their
-    /// number. Its [`LogDensity`] exposes no records.
+    /// Returns the density in which the given records represent all N records of `density`, each with weight N divided
+    /// by their number. Its [`LogDensity`] exposes no records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {

@@ -6,8 +6,9 @@ use jensen_math::vmath::slices;
 use crate::{Dense, ShapeError};
 use jensen_blackbox::records::DoublyStochastic;
 
-/// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row by row, ε standard normal: dropout with
-/// variance s² (Wang, Geffner and Domke 2024, appendix E; Eq. 58 holds for the drawn variance).
+/// Softmax regression with dropout, whose loss is `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}`. `W` is a K × P
+/// matrix, stored row by row, and ε is standard normal, so the dropout has variance s² (Wang, Geffner and Domke 2024,
+/// appendix E; Eq. 58 holds for the drawn variance).
 ///
 /// The approximation is the second-order expansion around ε = 0. With `η = W x`,
 /// `u = W (s ε ⊙ x)`, `p = softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`,
@@ -24,7 +25,7 @@ pub struct GaussianDropout {
 }
 
 impl GaussianDropout {
-    /// Features, labels below K and the standard deviation s.
+    /// Creates the objective from features, labels below `classes` (K) and the standard deviation s of the dropout.
     ///
     /// # Errors
     /// Fails if features and labels differ in number, or a label is not below K.
@@ -54,7 +55,7 @@ impl GaussianDropout {
         })
     }
 
-    /// Probabilities and `−log p_y` of predictors.
+    /// Returns the softmax probabilities of predictors `eta`, and `−log p_y` for the label y.
     fn softmax(&self, label: u32, eta: &[f64]) -> (Vec<f64>, f64) {
         let largest = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shifted: Vec<f64> = eta.iter().map(|x| x - largest).collect();
@@ -65,13 +66,13 @@ impl GaussianDropout {
         (p, sum.ln() - shifted[label as usize])
     }
 
-    /// `W x`.
+    /// Returns `W x`.
     fn times(&self, w: &[f64], x: &[f64]) -> Vec<f64> {
         let rows = w.chunks_exact(self.features.columns());
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// The gathered rows, and `s ε ⊙ x` for each.
+    /// Gathers the rows of a batch. Returns them with `s ε ⊙ x` for each.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);
@@ -79,7 +80,7 @@ impl GaussianDropout {
         (x, moved)
     }
 
-    /// The mean over all records of the loss without dropout, in nats.
+    /// Returns the mean loss without dropout over all records, in nats.
     pub fn loss(&self, w: &[f64]) -> f64 {
         let all: Vec<u32> = (0..self.labels.len() as u32).collect();
         let mut x = Vec::new();
@@ -96,7 +97,7 @@ impl GaussianDropout {
 }
 
 jensen_math::simd_fn! {
-    /// `w·x`, `w·m` and `w²·x²`.
+    /// Returns `w·x`, `w·m` and `w²·x²`.
     fn products, products_fn = <V>(w: &[f64], x: &[f64], m: &[f64]) -> [f64; 3] {
         let ((w, w_rest), (x, x_rest), (m, m_rest)) =
             (w.as_chunks::<LANES>(), x.as_chunks::<LANES>(), m.as_chunks::<LANES>());
@@ -117,7 +118,7 @@ jensen_math::simd_fn! {
         out
     }
 
-    /// `out = x² a`.
+    /// Computes `out = x² a`.
     fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
@@ -125,7 +126,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + b m`.
+    /// Computes `out += a x + b m`.
     fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
@@ -133,7 +134,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + c x² (w − v)`.
+    /// Computes `out += a x + c x² (w − v)`.
     fn add_expected, add_expected_fn = <V>(factors: [f64; 2], x: &[f64], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, x), w), v) in out.iter_mut().zip(x).zip(rows[0]).zip(rows[1]) {
@@ -142,7 +143,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// `out += c x` row by row: `out += a xᵀ`.
+/// Adds the outer product `a xᵀ` to `out`, row by row.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
         jensen_math::reduce::axpy(*c, x, out);

@@ -1,4 +1,4 @@
-//! Eight schools (Rubin 1981), non-centred: the log density and its gradient at a few draws.
+//! Computes the log density and gradient of the eight schools model (Rubin 1981), non-centred, at a few draws.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Builder, Execution, ExprError};

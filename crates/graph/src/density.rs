@@ -1,5 +1,5 @@
-//! A graph as a log density: value, gradient and Hessian-vector product programs over blocks of
-//! lanes and threads.
+//! Evaluates a graph as a log density, with programs for the value, the gradient and Hessian-vector products that run
+//! over blocks of lanes and threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,11 +13,11 @@ use crate::ops::{ElemOp, Op};
 use crate::passes;
 use crate::pattern::pattern;
 
-/// Bytes that a linearisation may store. Beyond this size, reading them back from memory would cost more than
-/// recomputing them, so every product recomputes the primal values.
+/// The largest size of a linearisation, in bytes. Above this size, reading the stored values back from memory would
+/// cost more than recomputing them, so every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
-/// The settings for executing a graph.
+/// Settings for executing a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution {
     /// The instruction set.
@@ -27,7 +27,7 @@ pub struct Execution {
 }
 
 impl Default for Execution {
-    /// The machine's best instruction set, on one thread.
+    /// Uses the machine's best instruction set, on one thread.
     fn default() -> Self {
         Self {
             simd: Simd::detect(),
@@ -37,8 +37,8 @@ impl Default for Execution {
 }
 
 /// A log density given by a graph. Its first input is the draw z (length d, per lane) and its first output is the
-/// scalar log density. Construction optimises, differentiates and plans it once. The programs of second derivatives are
-/// built on first use.
+/// scalar log density. The constructor optimises, differentiates and plans the graph once. The programs for second
+/// derivatives are built on first use.
 pub struct GraphDensity {
     dim: usize,
     execution: Execution,
@@ -56,14 +56,14 @@ pub struct GraphDensity {
     batch: Option<Vec<u32>>,
 }
 
-/// The programs of Hessian-vector products.
+/// The programs for Hessian-vector products.
 struct SecondOrder {
-    /// z → the primal and adjoint values that products need.
+    /// Computes from z the primal and adjoint values that products need.
     linearise: Program,
     saved_rows: usize,
-    /// (z, v, saved) → product.
+    /// Computes the product from (z, v, saved).
     apply: Program,
-    /// (z, v) → product, everything recomputed.
+    /// Computes the product from (z, v), and recomputes everything.
     recompute: Program,
 }
 
@@ -91,7 +91,7 @@ pub struct GraphWorkspace {
 #[derive(Default)]
 pub(crate) struct Threads {
     states: Vec<ThreadState>,
-    /// Whether solvers are rough.
+    /// Whether the solvers use rough tolerances.
     rough: bool,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct ThreadState {
     pub(crate) inputs: Vec<Vec<f64>>,
 }
 
-/// Lets threads write disjoint lanes of one matrix.
+/// Gives threads access to disjoint lanes of one matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     data: *mut f64,
@@ -140,10 +140,10 @@ impl Columns {
 }
 
 impl Columns {
-    /// Adds to lanes.
+    /// Adds to the lanes of a row.
     ///
     /// # Safety
-    /// As for [`write`](Self::write).
+    /// The same conditions hold as for [`write`](Self::write).
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
@@ -250,22 +250,22 @@ impl GraphDensity {
         Self { ending, ..self }
     }
 
-    /// Instructions of one gradient.
+    /// Returns the number of instructions of one gradient.
     pub fn instructions(&self) -> usize {
         self.gradient.instructions()
     }
 
-    /// The optimised graph with outputs log density and gradient.
+    /// Returns the optimised graph, whose outputs are the log density and its gradient.
     pub fn graph(&self) -> &Graph {
         &self.differentiated
     }
 
-    /// The planned gradient.
+    /// Returns the planned program of the gradient.
     pub fn gradient_program(&self) -> &Program {
         &self.gradient
     }
 
-    /// Bytes for constants, data and one thread's block of lanes of the gradient.
+    /// Returns the size in bytes of constants, data and one thread's block of lanes, for the gradient.
     pub fn peak_bytes(&self) -> usize {
         self.gradient.data_bytes() + self.gradient.arena_bytes()
     }
@@ -276,7 +276,7 @@ impl GraphDensity {
     }
 
     /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
-    /// products are then those of the density of these records. The plan stays the same. Earlier linearisations become
+    /// products then refer to the density of these records. The plan stays the same. Earlier linearisations become
     /// invalid.
     ///
     /// # Panics
@@ -294,7 +294,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// The programs for second derivatives; `None` if an interrupt ends their construction.
+    /// Returns the programs for second derivatives, or `None` if an interrupt ends their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -357,8 +357,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Computes products of the Hessians at `z` with `v`. The program reads `saved` (one piece per block), or computes
-    /// everything if there are no pieces.
+    /// Computes the products of the Hessians at `z` with `v`. The program reads `saved`, which has one piece per
+    /// block. If there are no pieces, it computes everything.
     fn product(
         &self,
         program: &Program,
@@ -397,11 +397,11 @@ impl GraphDensity {
     }
 }
 
-/// Smallest number of values per thread before another thread is woken. With fewer values, the wake-up costs more than
-/// it saves.
+/// The smallest number of values per thread for which another thread is woken. For fewer values, the wake-up costs
+/// more than it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block. With solvers, it is at most the size at which every thread has one block.
+/// Returns the number of lanes of a block. With solvers, it is at most the size at which every thread has one block.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -412,7 +412,7 @@ fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     }
 }
 
-/// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the work.
+/// Runs a program over all blocks of `total` lanes. `block(first, count, state)` evaluates one of them.
 pub(crate) fn for_blocks(
     threads: usize,
     program: &Program,
@@ -462,8 +462,8 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// The values independent of `v` that a product needs and that cost more than reading them back from memory:
-/// transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
+/// Returns the values independent of `v` that a product needs and that cost more than reading them back from memory.
+/// These are transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];
     for id in graph.ids() {
@@ -682,7 +682,7 @@ impl TwiceDifferentiable for GraphDensity {
         assert_eq!(
             v.lanes(),
             ws.lanes,
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);
@@ -698,7 +698,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// A single product, which stores nothing and uses the primal values immediately.
+    /// Computes a single product, which stores nothing and uses the primal values immediately.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         match self.second() {
             Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),

@@ -1,4 +1,4 @@
-//! The mixed second derivatives of a log density that vanish.
+//! Finds the mixed second derivatives of a log density that vanish.
 //!
 //! The analysis traces the gradient's elements back to their coordinates. If element i does not depend on coordinate j,
 //! the derivative with respect to both is zero everywhere. Sets of coordinates are interned, because most elements of a
@@ -12,15 +12,16 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Largest number of set members to visit while sets are joined, which takes some tenths of a second. Beyond this
-/// number, most pairs are assumed to have a derivative. The limit is not one on time, because families depend on it.
+/// The largest number of set members to visit while sets are joined, which takes some tenths of a second. Beyond this
+/// number, most pairs are assumed to have a derivative. The limit is not a time limit, because families depend on the
+/// result.
 const MOST: usize = 1 << 24;
 
-/// An interned set; 0 is the empty set.
+/// The index of an interned set. 0 is the empty set.
 type SetId = u32;
 
-/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
-/// record axis, or if too many elements depend on too many coordinates.
+/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient. Returns
+/// `None` if there is a record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -49,7 +50,7 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     Some(Arc::new(Pattern::new(lists.collect())))
 }
 
-/// The sets of the elements of a node, given those of its arguments.
+/// Returns the sets of the elements of a node, given the sets of its arguments.
 fn dependence(
     graph: &Graph,
     id: NodeId,
@@ -129,7 +130,7 @@ fn dependence(
     }
 }
 
-/// The sets of a matrix product. Zeros of a constant factor are exploited.
+/// Returns the sets of a matrix product. Skips zeros of a constant factor.
 fn product(
     graph: &Graph,
     id: NodeId,
@@ -210,7 +211,7 @@ fn product(
     out
 }
 
-/// The elementwise operations whose derivatives are zero almost everywhere.
+/// Returns the elementwise operations whose derivatives are zero almost everywhere.
 fn flat_operations() -> Vec<ElemOp> {
     let flat = |op: &&ElemOp| {
         let mut scratch = Graph::new();
@@ -227,7 +228,7 @@ struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// Number of visited members.
+    /// The number of visited members.
     joined: usize,
     /// Scratch memory: which coordinates a union contains.
     marked: Vec<bool>,
@@ -250,7 +251,7 @@ impl Sets {
         }
     }
 
-    /// Whether the analysis has given up, after which it joins no more sets.
+    /// Returns whether the analysis has given up. It then joins no more sets.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }
@@ -294,7 +295,7 @@ impl Sets {
         id
     }
 
-    /// The union of many.
+    /// Returns the union of many sets.
     fn all<'a>(&mut self, parts: impl Iterator<Item = &'a [SetId]>) -> SetId {
         self.round += 1;
         let (mut found, mut distinct, mut only) = (Vec::new(), 0, 0);
@@ -327,7 +328,7 @@ impl Sets {
 mod tests {
     use super::*;
 
-    /// Neighbours in the pattern of the log density that `build` makes of `dim` coordinates.
+    /// Returns the neighbours in the pattern of the log density that `build` builds from `dim` coordinates.
     fn neighbours(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Vec<Vec<u32>> {
         let mut graph = Graph::new();
         let z = graph.input(dim);
@@ -381,7 +382,7 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// A million entries, each the product of a row and a column; the pass does not visit them one by one.
+    /// There are a million entries, each the product of a row and a column. The pass does not visit them one by one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;

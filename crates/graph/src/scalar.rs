@@ -6,8 +6,8 @@ use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
 use crate::solver::{self, Engine, Roles};
 use jensen_math::simd::Simd;
 
-/// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
-/// `batch` lists the records (all of them, in order, when `None`).
+/// Returns the values of all outputs at one draw. `inputs[slot]` holds input `slot`. With a record axis, `batch`
+/// lists the records. If it is `None`, all of them are used, in order.
 ///
 /// # Panics
 /// Panics if the inputs do not have the lengths of the graph's inputs.
@@ -23,7 +23,7 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
     evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
-/// The values of all nodes at one draw, by index, for inspection.
+/// Returns the values of all nodes at one draw, by index, for inspection.
 ///
 /// # Panics
 /// Panics as [`evaluate`] does.
@@ -33,7 +33,7 @@ pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
     evaluate_with(graph, &nodes, inputs, &batch, &[])
 }
 
-/// The values of chosen nodes at one draw, where the values of some nodes are known.
+/// Returns the values of chosen nodes at one draw, where the values of some nodes are known.
 pub(crate) fn evaluate_with(
     graph: &Graph,
     nodes: &[NodeId],
@@ -148,7 +148,7 @@ fn node_value(
     }
 }
 
-/// A graph evaluated one draw at a time.
+/// A graph that is evaluated one draw at a time.
 struct Slow(Graph);
 
 impl Engine for Slow {

@@ -13,13 +13,13 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// Smallest number of dependent elements of a series.
+/// The smallest number of dependent elements of a series.
 const FEWEST: usize = 8;
 
 /// An element of a series.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The coordinate of its shock.
+    /// The coordinate of the shock.
     shock: u32,
     /// `location + scale · shock`.
     element: NodeId,
@@ -35,8 +35,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a graph whose first input contains the coordinates and whose first output is the log density, for
-    /// the coordinates that have location 0 and scale 1 according to `scattered`; `None` if there are none.
+    /// Finds the series of a graph, for the coordinates that have location 0 and scale 1 according to `scattered`.
+    /// The first input of the graph contains the coordinates, and its first output is the log density. Returns `None`
+    /// if there are no series.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -60,7 +61,7 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// The density over the elements of the series, in place of their shocks.
+    /// Builds the density over the elements of the series instead of their shocks.
     ///
     /// # Panics
     /// Never panics, because there is an input.
@@ -120,7 +121,7 @@ impl Series {
     }
 }
 
-/// The graph with cumulative sums over the coordinates `unit` expanded to scalar additions.
+/// Expands cumulative sums over the coordinates `unit` to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -151,27 +152,28 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     out
 }
 
-/// A node as `location + scale · shock`.
+/// A node in the form `location + scale · shock`.
 #[derive(Clone, Copy, Debug)]
 struct Affine {
     shock: u32,
-    /// Nothing represents 0.
+    /// The location, where `None` represents 0.
     location: Option<NodeId>,
     scale: NodeId,
 }
 
-/// The path to the elements, argument by argument.
+/// The state of the search for elements, argument by argument.
 struct Search {
     graph: Graph,
-    /// Coordinates about 0 with scale 1.
+    /// The coordinates with location 0 and scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// Nodes that are known to be elements. Their users search no further.
+    /// The nodes that are known to be elements. Their users search no further.
     elements: BTreeSet<NodeId>,
 }
 
 impl Search {
-    /// For each shock, the first node that is affine in it and that comes more than one step before the next such node.
+    /// Returns, for each shock, the first node that is affine in it and that comes more than one step before the next
+    /// such node.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -211,7 +213,7 @@ impl Search {
         matches!(self.graph.elem_op(id), Some(Add | Fma | Mul | Neg | Sub))
     }
 
-    /// A scalar node as an affine function of one shock, if it is one.
+    /// Returns a scalar node as an affine function of one shock, if it is one.
     fn affine(&mut self, id: NodeId) -> Option<Affine> {
         if !self.graph.shape(id).is_scalar() {
             return None;
@@ -257,7 +259,7 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// The result of a linear operation on an affine argument; `None` if both arguments are affine.
+    /// Returns the result of a linear operation on an affine argument, or `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -307,7 +309,7 @@ impl Search {
     }
 }
 
-/// The elements on which the location and the scale of each element depend directly.
+/// Returns the elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {
@@ -326,7 +328,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     links.iter().map(|link| (link.element, of(link))).collect()
 }
 
-/// Whether locations and scales depend on the shocks of the series only through its elements.
+/// Returns whether locations and scales depend on the shocks of the series only through its elements.
 fn stands_apart(graph: &Graph, links: &[Link]) -> bool {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let shocks: BTreeSet<u32> = links.iter().map(|link| link.shock).collect();
@@ -351,7 +353,7 @@ mod tests {
     use crate::centring::Spread;
     use crate::{Execution, GraphDensity, evaluate};
 
-    /// Coordinates: log s, a, then shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
+    /// Builds a density over log s, a, and the shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
     fn autoregression() -> (Graph, Vec<Scattered>) {
         let mut g = Graph::new();
         let z = g.input(14);
@@ -425,7 +427,7 @@ mod tests {
         assert_eq!(neighbours(&ways.density), [0, 1, 6, 8]);
     }
 
-    /// A random walk by a cumulative sum with a scale for each step.
+    /// A random walk can be a cumulative sum with a scale for each step.
     #[test]
     fn cumulative_sums_are_series() {
         let mut g = Graph::new();

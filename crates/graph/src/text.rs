@@ -1,4 +1,4 @@
-//! The text form of a graph, which prints and parses back.
+//! Prints a graph as text, and parses it back.
 //!
 //! Tables come first, followed by one node per line and the outputs. Blank lines and lines that start with `#` are
 //! skipped.
@@ -36,7 +36,7 @@ use crate::ir::{
 use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap};
 use crate::verify;
 
-/// [`Graph::summary`] prints tables with at most this number of entries in full.
+/// The largest number of entries of a table that [`Graph::summary`] prints in full.
 const SUMMARY_ENTRIES: usize = 8;
 
 /// The reason why a text is not a graph.
@@ -44,7 +44,7 @@ const SUMMARY_ENTRIES: usize = 8;
 pub struct TextError {
     /// The line, counted from one.
     pub line: usize,
-    /// The error there.
+    /// What is wrong on this line.
     pub message: String,
 }
 
@@ -81,7 +81,7 @@ impl FromStr for Graph {
 }
 
 impl Graph {
-    /// The text form with truncated tables, only for reading.
+    /// Returns the text form with truncated tables, which cannot be parsed.
     pub fn summary(&self) -> Summary<'_> {
         Summary(self)
     }
@@ -203,7 +203,7 @@ fn read_u32(token: &str) -> Result<u32, String> {
         .map_err(|_| format!("expected a whole number, found `{token}`"))
 }
 
-/// `name=value`.
+/// Reads `name=value`.
 fn read_field(token: &str, name: &str) -> Result<u32, String> {
     token
         .strip_prefix(name)
@@ -370,7 +370,7 @@ impl<'a> Words<'a> {
             .ok_or_else(|| format!("the line ends where {what} was expected"))
     }
 
-    /// Whether the next word is `flag`, which it then consumes.
+    /// Returns whether the next word is `flag`, and consumes it if so.
     fn flag(&mut self, flag: &str) -> bool {
         self.rest.next_if_eq(&flag).is_some()
     }
@@ -605,7 +605,7 @@ impl Reader {
         })
     }
 
-    /// The number of a table entry such as `c3`, among `count`.
+    /// Reads the number of a table entry such as `c3`, which must be less than `count`.
     fn entry(&self, word: &str, prefix: &str, count: usize) -> Result<usize, String> {
         let number = word
             .strip_prefix(prefix)

@@ -1,4 +1,4 @@
-//! The verifier, run between passes. A graph is well formed when
+//! Verifies a graph, between passes. A graph is well formed when
 //!
 //! 1. every argument precedes its user;
 //! 2. every node's shape follows from its operation and its arguments' shapes;
@@ -10,7 +10,7 @@
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
-/// Checks the invariants of a graph, and returns the first violated one in words.
+/// Checks the invariants of a graph. The error describes the first violated invariant.
 pub fn verify(graph: &Graph) -> Result<(), String> {
     for id in graph.ids() {
         verify_node(graph, id)
@@ -48,7 +48,7 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
     }
 }
 
-/// The first invariant that a node violates, in words. Its table entries must exist.
+/// Checks the invariants of a node, and describes the first violated one. Its table entries must exist.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: what each operation asks of its arguments"
@@ -56,7 +56,9 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
 pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
     let args = graph.args(id);
     if let Some(late) = args.iter().find(|arg| **arg >= id) {
-        return Err(format!("argument {late} does not stand before its user"));
+        return Err(format!(
+            "argument {late} is not defined before the node that uses it"
+        ));
     }
     let shape = graph.shape(id);
     let arity = |count: usize| {

@@ -83,7 +83,7 @@ impl TwiceDifferentiable for Logistic {
         assert_eq!(
             ws.lanes,
             v.lanes(),
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         for (l, weights) in ws.weights.chunks(self.x.len()).enumerate() {
             let v = [v.row(0)[l], v.row(1)[l]];

@@ -32,7 +32,7 @@ impl<'a> VariableDraws<'a> {
         self.table.is_empty()
     }
 
-    /// The draws in order, each a slice of all elements.
+    /// Returns the draws in order, each a slice of all elements.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
         let Self {
             table,
@@ -43,7 +43,7 @@ impl<'a> VariableDraws<'a> {
         (0..table.len()).map(move |draw| &table.row(draw)[start..start + elements])
     }
 
-    /// The draws of one element, counted from 0 in column-major order.
+    /// Returns the draws of one element, counted from 0 in column-major order.
     ///
     /// # Panics
     /// Panics if the variable has no such element.
@@ -52,7 +52,7 @@ impl<'a> VariableDraws<'a> {
         self.iter().map(move |draw| draw[element])
     }
 
-    /// The mean of every element over the draws.
+    /// Computes the mean of every element over the draws.
     pub fn mean(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.elements];
         for draw in self.iter() {
@@ -64,7 +64,7 @@ impl<'a> VariableDraws<'a> {
 }
 
 impl Fitted {
-    /// The draws of a parameter, transformed parameter or generated quantity.
+    /// Returns the draws of a parameter, transformed parameter or generated quantity.
     ///
     /// # Errors
     /// [`Error::Input`] if the program reports no such variable; the message lists the variables.
@@ -87,7 +87,8 @@ impl Fitted {
         Err(unknown("variable", name, names))
     }
 
-    /// The summary of a scalar, such as `mu` or `theta[1]`: mean, standard deviation, quantiles and their precision.
+    /// Returns the summary of a scalar, such as `mu` or `theta[1]`: mean, standard deviation, quantiles and their
+    /// precision.
     ///
     /// # Errors
     /// [`Error::Input`] if the program reports no such scalar; the message lists the scalars.

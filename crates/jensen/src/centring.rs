@@ -94,7 +94,7 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// The coordinates of the first mean-field fit, in which correlated vectors are whitened.
+    /// Returns the coordinates of the first mean-field fit, in which correlated vectors are whitened.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -102,8 +102,8 @@ impl Centring {
         }
     }
 
-    /// The centring suggested by a mean-field fit in these coordinates: `mean` is the fit's mean in the program's
-    /// coordinates, and `sd` are its standard deviations.
+    /// Returns the centring suggested by a mean-field fit in these coordinates: `mean` is the fit's mean in the
+    /// program's coordinates, and `sd` are its standard deviations.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -137,7 +137,7 @@ impl Centring {
         placed.iter().map(power).filter(gains).collect()
     }
 
-    /// The remark about it.
+    /// Returns the remark about it.
     fn remark(&self) -> String {
         if self.series {
             return "centring: the fit uses the elements of series as parameters instead of the program's shocks"
@@ -168,8 +168,8 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a fit was
-    /// stopped early.
+    /// Returns the centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a
+    /// fit was stopped early.
     ///
     /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit covers little of
     /// a funnel.
@@ -206,7 +206,7 @@ impl Model {
         Some(chosen)
     }
 
-    /// Whether a centring matches this program.
+    /// Returns whether a centring matches this program.
     pub(crate) fn has_site_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
@@ -217,9 +217,9 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring that replaces shocks by the elements of series, if a fit with these settings then starts with the
-    /// conditionally structured Gaussian and finds its mode; otherwise no centring. In the program's coordinates every
-    /// element depends on all earlier shocks. `None` if the search was stopped early.
+    /// Returns the centring that replaces shocks by the elements of series, if a fit with these settings then starts
+    /// with the conditionally structured Gaussian and finds its mode; otherwise no centring. In the program's
+    /// coordinates every element depends on all earlier shocks. `None` if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -251,7 +251,7 @@ impl Model {
         }
     }
 
-    /// The model in the coordinates of `centring`. Compiles the density again.
+    /// Returns the model in the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
     /// Fails if the centring belongs to another program.
@@ -299,7 +299,7 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
-    /// The points in the program's coordinates, concatenated.
+    /// Computes the points in the program's coordinates, concatenated.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));
@@ -327,7 +327,7 @@ impl CentredModel<'_> {
         moved
     }
 
-    /// A mean-field fit of a few steps.
+    /// Runs a mean-field fit of a few steps.
     fn pilot(&self, settings: &Settings, start: &StartSettings, control: &Control<'_>) -> Pilot {
         let usual = TrustSettings::default();
         let settings = Settings {
@@ -370,7 +370,7 @@ impl CentredModel<'_> {
         }
     }
 
-    /// A start in the program's coordinates, mapped to the recentred ones.
+    /// Returns a start in the program's coordinates, mapped to the recentred ones.
     pub fn init(&self, init: &Init) -> Init {
         match init {
             Init::Point(point) if point.len() == self.density.dim() => {

@@ -1,10 +1,10 @@
 //! Compares fits of the same observations by leave-one-out predictions and by evidence.
 //!
 //! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
-//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
-//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an approximation,
-//! the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian
-//! leave-one-out cross-validation for large data*, ICML 2019.
+//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model
+//! evaluation using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an
+//! approximation, the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari,
+//! *Bayesian leave-one-out cross-validation for large data*, ICML 2019.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// The number of observations whose contributions are unreliable because k̂ is above the limit.
+    /// Returns the number of observations whose contributions are unreliable because k̂ is above the limit.
     pub fn unreliable(&self) -> usize {
         // A k̂ that could not be computed counts.
         self.khat
@@ -87,13 +87,13 @@ impl LeaveOneOut {
     }
 }
 
-/// `log Σ exp(a + b)`.
+/// Returns `log Σ exp(a + b)`.
 fn plus(a: &[f64], b: &[f64]) -> f64 {
     let sums: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + b).collect();
     log_sum_exp_slice(&sums)
 }
 
-/// A sum over observations and its standard error.
+/// Returns a sum over observations and its standard error.
 fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     let n = terms.len() as f64;
     let (_, error) = jensen_math::reduce::mean_se(terms);
@@ -182,7 +182,7 @@ fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     })
 }
 
-/// The columns of a variable. `None` if there is no such variable.
+/// Returns the columns of a variable. `None` if there is no such variable.
 fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
     let mut start = 0;
     for found in table.variables() {

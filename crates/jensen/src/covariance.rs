@@ -47,7 +47,7 @@ impl Covariance {
     }
 }
 
-/// The coordinates of named parameters, each listed once, in increasing order.
+/// Returns the coordinates of named parameters, each listed once, in increasing order.
 fn coordinates<P: Problem>(problem: &P, names: &[String]) -> Result<Vec<usize>, Error> {
     let posterior = problem.posterior();
     let known = posterior.unconstrained_names();

@@ -53,17 +53,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of writing results.
+    /// Returns an error of writing results.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// An error of a setting.
+    /// Returns an error of a setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// An error of an input.
+    /// Returns an error of an input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -163,6 +163,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
+    /// Returns the error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }

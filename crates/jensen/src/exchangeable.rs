@@ -55,7 +55,7 @@ pub type ShardModel = Model<AllRecords<RecordShards>>;
 
 /// The record densities of programs.
 pub trait Records: RecordDensity {
-    /// Number of bytes for one block of lanes on one thread.
+    /// Returns the number of bytes for one block of lanes on one thread.
     fn block_bytes(&self) -> usize;
 
     /// The error behind NaN values that the density did not cause, such as data that could not be read.
@@ -70,7 +70,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// The method with its minibatch limited to the number of records.
+/// Returns the method with its minibatch limited to the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -82,8 +82,9 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// The method with the estimator that suits the model and the family: `joint-exact` if the draw can be integrated out,
-/// `joint` for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for other models.
+/// Returns the method with the estimator that suits the model and the family: `joint-exact` if the draw can be
+/// integrated out, `joint` for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for
+/// other models.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
@@ -170,7 +171,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} have the size `{count}`, so it cannot count records"
+            "no data variable of {name} has the size `{count}`, so `{count}` cannot be the number of records"
         )));
     }
     let records = open(&data)?;
@@ -196,7 +197,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     )
 }
 
-/// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
+/// Returns a program over records in shards, one Parquet file each. `steps` evaluates the shards.
 ///
 /// # Errors
 /// Fails as [`compile_blocks`] does, for any of the shards.

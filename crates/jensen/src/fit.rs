@@ -155,7 +155,8 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot be used.
+    /// Returns the reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot
+    /// be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -194,7 +195,8 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, unless a tail index explains it.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation, unless a tail index explains
+    /// it.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -344,7 +346,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
+/// Returns the variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {
@@ -357,7 +359,7 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
     numbers.collect()
 }
 
-/// The memory of a fit, excluding the problem and its data.
+/// Returns the memory of a fit, excluding the problem and its data.
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();

@@ -41,8 +41,8 @@ impl Generator {
         &self.model
     }
 
-    /// The generated quantities at every draw of a table, which contains the parameters by name and shape. Random
-    /// numbers depend on the seed and the draw. Draws that the program rejects are omitted and counted.
+    /// Returns the generated quantities at every draw of a table, which contains the parameters by name and shape.
+    /// Random numbers depend on the seed and the draw. Draws that the program rejects are omitted and counted.
     ///
     /// # Errors
     /// Fails if the table lacks a parameter, or its number of elements differs.

@@ -28,8 +28,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The estimate for a method that stores `lanes` draws at once and reports `draws` draws of `width` numbers, on
-    /// `threads` threads with blocks of `block_bytes` each.
+    /// Returns the estimate for a method that stores `lanes` draws at once and reports `draws` draws of `width`
+    /// numbers, on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: &FamilyChoice,
         lanes: usize,
@@ -59,7 +59,7 @@ impl Footprint {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn total(&self) -> u64 {
         self.lanes
             .saturating_add(self.family)
@@ -67,7 +67,7 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// The memory of a fit by this method, with advice about its largest part.
+    /// Returns the memory of a fit by this method, with advice about its largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
@@ -89,7 +89,7 @@ impl Footprint {
     }
 }
 
-/// `8 GiB`, `1.5 MiB`.
+/// Returns `8 GiB`, `1.5 MiB`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes as f64;

@@ -43,7 +43,7 @@ pub struct HistoryPoint {
 }
 
 impl HistoryPoint {
-    /// The estimate in a line of the trace, if there is one.
+    /// Returns the estimate in a line of the trace, if there is one.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -78,7 +78,7 @@ pub struct About {
     pub predictive: Predictive,
 }
 
-/// The settings of a method under CmdStan's names. For methods other than ADVI they have CmdStan's defaults.
+/// Returns the settings of a method under CmdStan's names. For methods other than ADVI they have CmdStan's defaults.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -110,7 +110,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
 }
 
 impl Fitted {
-    /// The comment lines of a Stan CSV file of the draws.
+    /// Returns the comment lines of a Stan CSV file of the draws.
     pub fn csv_comments(&self, about: &About) -> StanCsvComments {
         let found = self.history.iter().rev().find_map(|point| point.eta);
         let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());
@@ -127,7 +127,7 @@ impl Fitted {
         header.comments(self.sample.table.len())
     }
 
-    /// The evidence for the verdict.
+    /// Returns the evidence for the verdict.
     pub fn evidence(&self) -> Evidence {
         Evidence {
             against: self.verdict(),
@@ -179,7 +179,7 @@ impl Fitted {
         remarks
     }
 
-    /// The quantities without a mean or a standard deviation, with the first reason.
+    /// Returns the quantities without a mean or a standard deviation, with the first reason.
     fn without_moments(&self) -> Option<String> {
         let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
@@ -230,7 +230,7 @@ impl Fitted {
         self.summary_of(self.judgement())
     }
 
-    /// The summary of a fit that has been judged.
+    /// Returns the summary of a fit that has been judged.
     pub(crate) fn summary_of(&self, judged: Judgement) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
@@ -270,7 +270,7 @@ impl Fitted {
         }
     }
 
-    /// The report, to be rendered by [`jensen_report::render`].
+    /// Returns the report, to be rendered by [`jensen_report::render`].
     pub fn report(&self, about: &About) -> Report {
         let best = self.fit.best();
         let table = &self.sample.table;
@@ -364,7 +364,7 @@ impl Fitted {
         }
     }
 
-    /// The fitted families in order, each with its bound and its k̂; empty if there was only one.
+    /// Returns the fitted families in order, each with its bound and its k̂. The result is empty if there was only one.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -428,7 +428,7 @@ impl Fitted {
         }
     }
 
-    /// Draws of scalars: parameters first, then transformed parameters and generated quantities.
+    /// Returns draws of scalars: parameters first, then transformed parameters and generated quantities.
     fn marginals(&self) -> Vec<Marginal> {
         let table = &self.sample.table;
         let mut scalars = Vec::new();
@@ -456,7 +456,7 @@ impl Fitted {
     }
 }
 
-/// Consecutive points of one stage.
+/// Returns consecutive points of one stage.
 fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }

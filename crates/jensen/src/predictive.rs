@@ -50,7 +50,7 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    /// The checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
+    /// Returns the checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
     /// approximation.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
@@ -105,7 +105,7 @@ struct Replicated {
 }
 
 impl Replicated {
-    /// `None` if there are too few draws or some values are not numbers.
+    /// Returns `None` if there are too few draws or some values are not numbers.
     fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
         let table = &sample.table;
         let draws = table.len().min(REPLICATES);
@@ -175,7 +175,7 @@ impl Replicated {
         }
     }
 
-    /// The distribution of the values.
+    /// Returns the distribution of the values.
     fn distribution(&self, data: &str) -> Figure {
         let mut pooled: Vec<f64> = self.replicates.iter().flatten().copied().collect();
         pooled.sort_by(f64::total_cmp);
@@ -237,7 +237,7 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Observations against predictions, and the share within the predictive intervals.
+    /// Returns observations against predictions, and the share within the predictive intervals.
     fn intervals(&self, data: &str) -> (Figure, usize) {
         let mut rows: Vec<(f64, f64, f64, f64)> = (self.observed.iter().zip(&self.replicates))
             .map(|(y, replicates)| {
@@ -265,7 +265,7 @@ impl Replicated {
         (Figure::new("").panel(chart), within)
     }
 
-    /// The distribution of the observations' ranks among their predictions, from 0 to 1.
+    /// Returns the distribution of the observations' ranks among their predictions, from 0 to 1.
     fn ranks(&self) -> Figure {
         let mut shares = vec![0.0; EQUAL_BARS];
         let count = self.observed.len() as f64;
@@ -337,7 +337,7 @@ impl Replicated {
     }
 }
 
-/// Mean, standard deviation, smallest and largest value.
+/// Computes the mean, standard deviation, smallest and largest value.
 fn statistics(set: &[f64]) -> [f64; 4] {
     let moments = Moments::of(set);
     let (mean, variance) = (moments.mean(), moments.variance());
@@ -349,7 +349,7 @@ fn statistics(set: &[f64]) -> [f64; 4] {
     [mean, variance.sqrt(), low, high]
 }
 
-/// Leave-one-out cross-validation from the log likelihood of every observation.
+/// Returns the leave-one-out cross-validation from the log likelihood of every observation.
 fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) -> Option<Exhibit> {
     let table = &sample.table;
     if columns.len() > LEFT_OUT || columns.len() < 2 {

@@ -12,13 +12,13 @@ pub trait Problem: Sync {
     /// The density.
     type Density: TwiceDifferentiable;
 
-    /// The log density, with its constants and log-Jacobian.
+    /// Returns the log density, with its constants and log-Jacobian.
     fn density(&self) -> &Self::Density;
 
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// The posterior restricted to the requested variables. `None` if the restriction would save no work.
+    /// Returns the posterior restricted to the requested variables. `None` if the restriction would save no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
@@ -104,7 +104,7 @@ struct Coordinates {
 }
 
 impl<D: TwiceDifferentiable> Bare<D> {
-    /// The density with its coordinates as the vector `z`.
+    /// Creates the density with its coordinates as the vector `z`.
     pub fn new(density: D) -> Self {
         let dim = density.dim();
         Self {
@@ -113,7 +113,7 @@ impl<D: TwiceDifferentiable> Bare<D> {
         }
     }
 
-    /// The density with a scalar variable for each coordinate.
+    /// Returns the density with a scalar variable for each coordinate.
     ///
     /// # Panics
     /// Panics if the number of names differs from the number of coordinates, which is a bug in the caller.

@@ -115,7 +115,7 @@ fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize
     z
 }
 
-/// Lanes as vectors, with NaN for unspecified values.
+/// Computes lanes as vectors, with NaN for unspecified values.
 fn unpack(lanes: &[f64], dim: usize, values: &[f64]) -> Vec<Vec<f64>> {
     let count = values.len();
     (0..count)

@@ -25,7 +25,7 @@ impl Fitted {
         self.refined().map(|refined| refined.divergence(elbo))
     }
 
-    /// The refinement in numbers.
+    /// Returns the refinement in numbers.
     pub(crate) fn refinement_summary(&self) -> Option<RefinementSummary> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         Some(RefinementSummary {
@@ -48,7 +48,7 @@ impl Fitted {
         reasons.map(|reason| reason.sentence).collect()
     }
 
-    /// The refinement as a section of the report.
+    /// Returns the refinement as a section of the report.
     pub(crate) fn refinement_section(&self) -> Option<Exhibit> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         let used = if refined.mixed() {
@@ -150,7 +150,7 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// A chart of the density of draws as bars, with that of a normal.
+/// Returns a chart of the density of draws as bars, with the density of a normal.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

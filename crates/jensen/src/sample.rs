@@ -14,9 +14,9 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Largest number of values among the draws from which summaries are computed, if the draws are weighted or refined.
-/// There are never fewer draws than requested.
+/// Smallest number of draws from which summaries are computed, if the draws are weighted or refined.
 const SUMMARISED: usize = 4096;
+/// Largest number of values among these draws. There are never fewer draws than requested.
 const NUMBERS: usize = 1 << 22;
 
 /// Index of the random numbers for generated quantities at the mean, which no draw has.
@@ -67,8 +67,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The ArviZ groups of the variables, chosen by the names of the generated quantities. Draws of an approximation
-    /// (`approximate`) have weights.
+    /// Returns the ArviZ groups of the variables, chosen by the names of the generated quantities. Draws of an
+    /// approximation (`approximate`) have weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -83,7 +83,7 @@ impl Sample {
         summaries::plain(&self.table, &Haste::none(), &Policy::default(), |_| true)
     }
 
-    /// The parameters at a draw of the table, as initial values for Stan's samplers.
+    /// Returns the parameters at a draw of the table, as initial values for Stan's samplers.
     ///
     /// # Errors
     /// Fails if the table has fewer draws, or a parameter is an array of tuples, which the file format does not
@@ -131,7 +131,7 @@ impl Sample {
     }
 }
 
-/// Column-major values in row-major order.
+/// Rearranges column-major values in row-major order.
 pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
@@ -188,14 +188,14 @@ pub(crate) struct Reported {
     pub sample: Sample,
     /// Summaries, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution no draws of the approximation represent.
+    /// The first quantity whose distribution the draws of the approximation fail to represent, even with weights.
     pub moved: Option<String>,
 }
 
-/// The draws to report for a fit, and their summaries. If refined draws have mixed, these are the refined draws, and
-/// otherwise draws of the approximation. The latter are summarised with importance weights if `weighted` is set and the
-/// weights are usable. An interrupted run computes fewer draws if all of them would take long. `made` contains the
-/// draws of the approximation if they already exist.
+/// Returns the draws to report for a fit, and their summaries. If refined draws have mixed, these are the refined
+/// draws, and otherwise draws of the approximation. The latter are summarised with importance weights if `weighted` is
+/// set and the weights are usable. An interrupted run computes fewer draws if all of them would take long. `made`
+/// contains the draws of the approximation if they already exist.
 ///
 /// # Errors
 /// Fails as [`sample`] does.
@@ -261,14 +261,14 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// The number of draws that together contain this number of values.
+/// Returns the number of draws that together contain this number of values.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
     numbers / width.max(1)
 }
 
-/// The number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
+/// Returns the number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
 fn sizes<P: Problem>(
     problem: &P,
     (asked, pool): (usize, usize),
@@ -285,7 +285,7 @@ fn sizes<P: Problem>(
     (summarised, draws)
 }
 
-/// The draws and weighted summaries of an approximation.
+/// Returns the draws and weighted summaries of an approximation.
 ///
 /// # Errors
 /// Fails as [`sample`] does.
@@ -349,8 +349,8 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// The summaries of all variables of a sample in order, combined from those of single observations and those of other
-/// variables.
+/// Returns the summaries of all variables of a sample in order, combined from the summaries of single observations and
+/// of other variables.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,
@@ -417,7 +417,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// The first `count` draws of a request from an approximation, or fewer if time runs out.
+    /// Returns the first `count` draws of a request from an approximation, or fewer if time runs out.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
@@ -471,8 +471,8 @@ impl Pool {
     }
 }
 
-/// Every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If more
-/// draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
+/// Returns every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If
+/// more draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
 ///
 /// # Errors
 /// Fails as [`sample`] does.
@@ -518,8 +518,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// A step size that visits all of `count` positions and spreads the first ones evenly: the golden section, or the next
-/// number that has no factor in common with `count`.
+/// Returns a step size that visits all of `count` positions and spreads the first ones evenly: the golden section, or
+/// the next number that has no factor in common with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
@@ -533,7 +533,7 @@ fn stride(count: usize) -> usize {
         .expect("one more than a multiple has no common factor")
 }
 
-/// Indices into the pool, chosen by smoothed importance weights.
+/// Returns indices into the pool, chosen by smoothed importance weights.
 fn choose(log_p: &[f64], log_q: &[f64], request: &SampleRequest) -> Vec<usize> {
     let weights: Vec<f64> = log_p.iter().zip(log_q).map(|(p, q)| p - q).collect();
     let smoothed = psis(&weights, 1.0).log_weights;

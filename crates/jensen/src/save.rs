@@ -29,12 +29,12 @@ impl Save {
         }
     }
 
-    /// Whether the choice includes a variable. A tuple is included with all its parts.
+    /// Returns whether the choice includes a variable. A tuple is included with all its parts.
     pub fn wants(&self, variable: &Variable) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| names(word, variable))
     }
 
-    /// Whether all variables of a kind are chosen.
+    /// Returns whether all variables of a kind are chosen.
     pub fn wants_all(&self, kind: VariableKind) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| KINDS.contains(&(word, kind)))
     }
@@ -62,12 +62,12 @@ impl Save {
     }
 }
 
-/// Whether a word names a variable. A variable may have the name of a kind. The word then means both.
+/// Returns whether a word names a variable. A variable may have the name of a kind. The word then means both.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }
 
-/// The name in the program, of which `t:1` and `t.2:1` are parts.
+/// Returns the name in the program, of which `t:1` and `t.2:1` are parts.
 fn base(name: &str) -> &str {
     name.split(['.', ':']).next().unwrap_or(name)
 }

@@ -310,7 +310,7 @@ impl<D> Model<D> {
         &self.warnings
     }
 
-    /// The remarks as text with source excerpts.
+    /// Returns the remarks as text with source excerpts.
     pub fn render_warnings(&self, colour: bool) -> String {
         diagnostic::render(&self.warnings, &self.program().files, colour)
     }
@@ -329,8 +329,8 @@ impl<D> Model<D> {
         }
     }
 
-    /// The unconstrained point with these parameter values, given by name. In the data, arrays and matrices are nested
-    /// lists.
+    /// Computes the unconstrained point with these parameter values, given by name. In the data, arrays and matrices
+    /// are nested lists.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another shape or violates its constraint.
@@ -340,7 +340,7 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The unconstrained point for values of some parameters. The other parameters are at the origin of the
+    /// Computes the unconstrained point for values of some parameters. The other parameters are at the origin of the
     /// unconstrained scale.
     ///
     /// # Errors
@@ -387,7 +387,7 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
+    /// Computes the constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
     ///
     /// # Errors
     /// Fails if the model rejects the point.
@@ -432,7 +432,7 @@ impl Problem for Model {
     }
 }
 
-/// The values of a parameter, or of a slot of a tuple, in column-major order.
+/// Returns the values of a parameter, or of a slot of a tuple, in column-major order.
 fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     match name.split_once(':') {
         None => values.get(name).map(column_major),
@@ -446,7 +446,7 @@ fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     }
 }
 
-/// A program that passes the check, with remarks on it.
+/// Returns a program that passes the check, with remarks on it.
 fn checked(
     source: &str,
     name: &str,
@@ -460,7 +460,7 @@ fn checked(
     }
 }
 
-/// A program that checks.
+/// Returns a program that checks.
 pub(crate) fn checked_program(
     source: &str,
     name: &str,
@@ -527,8 +527,8 @@ fn bind(
     Ok(bound)
 }
 
-/// The model, without its generated quantities if they fail at every draw, so that the posterior of the parameters is
-/// still available.
+/// Returns the model, without its generated quantities if they fail at every draw, so that the posterior of the
+/// parameters is still available.
 fn with_usable_generated_quantities(
     posterior: BoundModel,
     data: &DataSet,
@@ -588,12 +588,12 @@ pub(crate) fn bind_block(
 /// Bytes that a node of a graph needs during construction.
 const NODE_BYTES: u64 = 400;
 
-/// Number of nodes that a graph may have within this memory, but never fewer than small programs need.
+/// Returns the number of nodes that a graph may have within this memory, but never fewer than small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
-/// The text of an evaluation error: the message, the location, and the line of the program.
+/// Returns the text of an evaluation error: the message, the location, and the line of the program.
 pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
@@ -619,7 +619,7 @@ pub(crate) fn model_error(
     ModelError { kind, text }
 }
 
-/// The location and the marked source line, if the span lies in the program.
+/// Returns the location and the marked source line, if the span lies in the program.
 fn excerpt(program: &Program, span: Span) -> Option<String> {
     let file = program.files.get(span.file.0 as usize)?;
     if span.end == 0 {
@@ -681,7 +681,7 @@ fn input(value: &Value) -> Input<'_> {
     }
 }
 
-/// The numbers of a value with the first index fastest.
+/// Computes the numbers of a value with the first index fastest.
 pub(crate) fn column_major(value: &Value) -> Vec<f64> {
     let row_major: Vec<f64> = match value.elements() {
         Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
@@ -717,7 +717,7 @@ fn hash_text(hash: &mut Sha256, text: &str) {
     hash.update(text.as_bytes());
 }
 
-/// Digest of the texts of the program and its included files. File names have no effect.
+/// Returns the digest of the texts of the program and its included files. File names have no effect.
 fn hash_program(program: &Program) -> String {
     let mut hash = Sha256::new();
     for file in &program.files {
@@ -726,7 +726,7 @@ fn hash_program(program: &Program) -> String {
     hex(hash)
 }
 
-/// Digest of the values by name, independent of their order and of the file's format.
+/// Returns the digest of the values by name, independent of their order and of the file's format.
 fn hash_data(data: &DataSet) -> String {
     let mut entries: Vec<_> = data.iter().collect();
     entries.sort_by_key(|(name, _)| *name);

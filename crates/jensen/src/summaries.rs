@@ -1,9 +1,9 @@
 //! Summaries of weighted draws of an approximation, or of refined draws.
 //!
 //! All draws of an approximation that are written have equal weights. The summaries use several times as many draws
-//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior
-//! and give a standard error for each. The summaries also report the unweighted values. For refined draws, the summary
-//! of each quantity includes its own R̂ and effective sample size.
+//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards the moments of the
+//! posterior and give a standard error for each. The summaries also report the unweighted values. For refined draws,
+//! the summary of each quantity includes its own R̂ and effective sample size.
 //!
 //! A summary omits a mean or a standard deviation that does not exist or that the draws do not determine; see
 //! [`with_tails`].
@@ -37,7 +37,8 @@ const EFFECTIVE: f64 = 0.25;
 /// of order 1/k or higher.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the plain draws, in the order of the columns, for the variables whose numbers are in `wanted`.
+/// Returns the summaries of the plain draws, in the order of the columns, for the variables whose numbers are in
+/// `wanted`.
 pub(crate) fn plain(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -49,7 +50,7 @@ pub(crate) fn plain(
     })
 }
 
-/// The summary of draws with equal weights.
+/// Returns the summary of draws with equal weights.
 fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
     with_tails(
@@ -61,8 +62,8 @@ fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     )
 }
 
-/// The relative standard error of the standard deviation of independent draws with normalised weights, to first order.
-/// It is half of the relative standard error of the variance.
+/// Computes the relative standard error of the standard deviation of independent draws with normalised weights, to
+/// first order. It is half of the relative standard error of the variance.
 fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
         let terms = draws.iter().enumerate();
@@ -74,8 +75,8 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     0.5 * error / variance
 }
 
-/// The summary without the moments that the tail indices and the number of effective draws rule out. One index refers
-/// to the value, whose average is the mean, and the other to its squared deviation, whose average is the variance.
+/// Removes the moments that the tail indices and the number of effective draws rule out. One index refers to the value,
+/// whose average is the mean, and the other to its squared deviation, whose average is the variance.
 ///
 /// For a mean the limit is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
 /// 2024, section 3.2.4). It is at least one half, below which the central limit theorem gives the error of the mean. At
@@ -134,8 +135,8 @@ fn with_tails(
     }
 }
 
-/// The summary without its standard deviation, if the relative standard error of that is above the policy's limit
-/// because a few draws determine it.
+/// Returns the summary without its standard deviation, if the relative standard error of that is above the policy's
+/// limit because a few draws determine it.
 fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> ParameterSummary {
     if summary.undefined.is_some() || error.is_nan() || error <= policy.sd_error {
         return summary;
@@ -153,10 +154,10 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     }
 }
 
-/// The summaries with smoothed importance weights, in the order of the columns. If a few draws have most of the total
-/// weight, or most of a quantity's weight, the summaries are those of the plain draws. Also returns the first quantity
-/// for which neither is usable: it has too few effective draws, and the weights change its mean or its standard
-/// deviation by more than the policy allows. Only the variables whose numbers are in `wanted` have summaries.
+/// Returns the summaries with smoothed importance weights, in the order of the columns. If a few draws have most of the
+/// total weight, or most of a quantity's weight, the summaries describe the plain draws. Also returns the first
+/// quantity for which neither is usable: it has too few effective draws, and the weights change its mean or its
+/// standard deviation by more than the policy allows. Only the variables whose numbers are in `wanted` have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,
@@ -199,7 +200,7 @@ pub(crate) fn weighted(
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Whether the weights change a mean or a standard deviation by more than the policy allows.
+/// Returns whether the weights change a mean or a standard deviation by more than the policy allows.
 fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     weighed.plain.is_some_and(|plain| {
         (weighed.mean - plain.mean).abs() > policy.mean_error * weighed.sd
@@ -207,7 +208,7 @@ fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     })
 }
 
-/// The summaries of refined draws from an ensemble at complete times, in the order of the columns.
+/// Returns the summaries of refined draws from an ensemble at complete times, in the order of the columns.
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,
@@ -236,8 +237,8 @@ pub(crate) fn refined(
     )
 }
 
-/// The results of `summary`, called with the index, name and draws of every column of the variables whose numbers are
-/// in `wanted`. If time runs out, the remaining columns use only the draws that an interrupted run reports.
+/// Returns the results of `summary`, called with the index, name and draws of every column of the variables whose
+/// numbers are in `wanted`. If time runs out, the remaining columns use only the draws that an interrupted run reports.
 fn each(
     table: &DrawsTable,
     (haste, policy): (&Haste<'_>, &Policy),
@@ -269,7 +270,7 @@ fn each(
     made
 }
 
-/// The summary of one quantity under normalised weights, together with its unweighted summary.
+/// Returns the summary of one quantity under normalised weights, together with its unweighted summary.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;
@@ -305,8 +306,8 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     }
 }
 
-/// A quantile of sorted, weighted draws. Each draw is placed at the middle of its weight, and values between draws are
-/// interpolated linearly.
+/// Computes a quantile of sorted, weighted draws. Each draw is placed at the middle of its weight, and values between
+/// draws are interpolated linearly.
 fn quantile(sorted: &[(f64, f64)], p: f64) -> f64 {
     let mut before = (0.0, sorted[0].0);
     let mut below = 0.0;

@@ -96,7 +96,7 @@ pub fn time_density<D: TwiceDifferentiable>(
     }
 }
 
-/// The median time of one call. Calls are grouped so that the clock's resolution does not matter.
+/// Computes the median time of one call. Calls are grouped so that the clock's resolution does not matter.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
     // The first call allocates programs and memory.
     body();

@@ -93,7 +93,7 @@ pub struct CorpusDocuments<'a> {
 }
 
 impl<'a> CorpusDocuments<'a> {
-    /// The part of the corpus.
+    /// Creates the part of the corpus.
     pub fn new(corpus: &'a Corpus, part: Split) -> Self {
         Self { corpus, part }
     }
@@ -136,7 +136,7 @@ pub struct ShardDocuments<'a> {
 }
 
 impl<'a> ShardDocuments<'a> {
-    /// The part of the shard.
+    /// Creates the part of the shard.
     pub fn new(shard: &'a CorpusFile, part: Split) -> Self {
         Self { shard, part }
     }
@@ -162,7 +162,7 @@ impl Documents for ShardDocuments<'_> {
     }
 }
 
-/// A document as a bag of words.
+/// Returns a document as a bag of words.
 pub fn bag(document: &Document) -> Bag {
     Bag {
         terms: document.terms.clone(),

@@ -70,7 +70,7 @@ impl Units {
         }
     }
 
-    /// The units of columns with these moments, which may come from several shards. Copies are not detected.
+    /// Returns the units of columns with these moments, which may come from several shards. Copies are not detected.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -108,7 +108,7 @@ impl Units {
         Ok(units)
     }
 
-    /// The units of rows of `width` numbers. NaN marks a missing value.
+    /// Returns the units of rows of `width` numbers. NaN marks a missing value.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -116,7 +116,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The units of rows in which some columns contain no real numbers. Those columns stay unchanged.
+    /// Returns the units of rows in which some columns contain no real numbers. Those columns stay unchanged.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -195,13 +195,13 @@ impl Units {
         -self.log_scales().iter().sum::<f64>()
     }
 
-    /// The entries of `all` for the kept columns, such as their moments in the units of the data.
+    /// Returns the entries of `all` for the kept columns, such as their moments in the units of the data.
     pub fn of_kept<T: Clone>(&self, all: &[T]) -> Vec<T> {
         let kept = self.kept.iter();
         kept.map(|kept| all[kept.column].clone()).collect()
     }
 
-    /// Moments of the kept columns in these units, from the moments of all columns in the units of the data.
+    /// Returns moments of the kept columns in these units, from the moments of all columns in the units of the data.
     pub fn moments(&self, columns: &[ColumnMoments]) -> Vec<ColumnMoments> {
         let of = |kept: &Kept| {
             let moments = columns[kept.column];
@@ -214,19 +214,19 @@ impl Units {
         self.kept.iter().map(of).collect()
     }
 
-    /// A row of the data in these units.
+    /// Returns a row of the data in these units.
     pub fn row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let kept = self.kept.iter();
         kept.map(|kept| (row[kept.column] - kept.centre) / kept.scale)
     }
 
-    /// Rows of the data in these units.
+    /// Returns rows of the data in these units.
     pub fn rows(&self, rows: &[f64]) -> Vec<f64> {
         let rows = rows.chunks_exact(self.columns().max(1));
         rows.flat_map(|row| self.row(row)).collect()
     }
 
-    /// A row in the units of the data.
+    /// Computes a row in the units of the data.
     pub fn back(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.columns()];
         for (x, kept) in row.iter().zip(&self.kept) {
@@ -242,15 +242,15 @@ impl Units {
         out
     }
 
-    /// Single-precision rows in the units of the data, concatenated.
+    /// Computes single-precision rows in the units of the data, concatenated.
     pub fn rows_back(&self, rows: &[f32]) -> Vec<f64> {
         let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let rows = rows.chunks_exact(self.width().max(1));
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// The derivatives of the data's columns with respect to the columns in these units: the index of a kept column,
-    /// and the slope.
+    /// Returns the derivatives of the data's columns with respect to the columns in these units: the index of a kept
+    /// column, and the slope.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
         for (position, kept) in self.kept.iter().enumerate() {
@@ -264,13 +264,13 @@ impl Units {
         slopes
     }
 
-    /// Variances in the units of the data.
+    /// Returns variances in the units of the data.
     pub fn variances_back(&self, variances: &[f64]) -> Vec<f64> {
         let of = |slope: Option<(usize, f64)>| slope.map_or(0.0, |(at, s)| s * s * variances[at]);
         self.slopes().into_iter().map(of).collect()
     }
 
-    /// A covariance matrix in the units of the data.
+    /// Computes a covariance matrix in the units of the data.
     pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
         let (width, slopes) = (self.width(), self.slopes());
         let pairs = slopes
@@ -292,7 +292,7 @@ impl Units {
             .collect()
     }
 
-    /// One sentence per kind of omitted column.
+    /// Returns one sentence per kind of omitted column.
     pub fn notes(&self, names: &[String]) -> Vec<String> {
         let mut notes = Vec::new();
         let listed = |names: Vec<String>| match names.len() {
@@ -396,8 +396,8 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Columns that equal other columns except for location, scale and sign: each with the first column of its kind and the
-/// sign.
+/// Returns columns that equal other columns except for location, scale and sign: each with the first of the equal
+/// columns and the sign.
 ///
 /// Candidates have the same product with a fixed vector, up to the sign. They are then compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {

@@ -28,7 +28,7 @@ pub struct EstimatorVariance {
 }
 
 impl VariancePoint {
-    /// The analysis in a trace line, if any.
+    /// Returns the analysis in a trace line, if any.
     pub fn of(record: &Record) -> Option<Self> {
         let number = |name: &str| record.fields.get(name).and_then(serde_json::Value::as_f64);
         let part = |estimator: &str, part: &str| {
@@ -55,7 +55,7 @@ impl VariancePoint {
     }
 }
 
-/// The analysed points of an estimator, with one of its values at each.
+/// Returns the analysed points of an estimator, with one of its values at each.
 fn series(
     points: &[VariancePoint],
     name: &str,
@@ -70,7 +70,7 @@ fn series(
     points.iter().filter_map(at).collect()
 }
 
-/// A chart of the variances along a run and a table of the last values, for a report. `None` without points.
+/// Returns a chart of the variances along a run and a table of the last values, for a report. `None` without points.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

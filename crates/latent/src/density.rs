@@ -55,6 +55,11 @@ pub enum PriorDensity {
         /// Its standard deviation.
         sd: f64,
     },
+    /// For a correlation: proportional to (1 − ρ²)^(shape − 1), as of two variables under an LKJ prior.
+    Lkj {
+        /// The shape; 1 is uniform.
+        shape: f64,
+    },
     /// Beta, on (0, 1).
     Beta {
         /// Successes.
@@ -140,6 +145,12 @@ impl PriorDensity {
                     -(1.0 + z / sd) / value,
                 )
             }
+            Self::Lkj { shape } => (
+                (shape - 1.0) * (-value * value).ln_1p() + lgamma(shape + 0.5)
+                    - lgamma(*shape)
+                    - 0.5 * std::f64::consts::PI.ln(),
+                -2.0 * (shape - 1.0) * value / ((1.0 - value) * (1.0 + value)),
+            ),
             Self::Beta { a, b } => (
                 lgamma(a + b) - lgamma(*a) - lgamma(*b)
                     + (a - 1.0) * value.ln()
@@ -325,6 +336,7 @@ mod tests {
                 f64::INFINITY,
             ),
             (PriorDensity::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
+            (PriorDensity::Lkj { shape: 2.5 }, -1.0, 1.0),
         ]
     }
 

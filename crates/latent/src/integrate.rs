@@ -17,7 +17,9 @@ use jensen_run::Control;
 use crate::density::Curve;
 use crate::learn::{Surface, Watch};
 use crate::marginal::{Marginal, WeightedNodes};
-use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
+use crate::{
+    Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
+};
 
 /// Nats below the mode at which the grid ends. Half a per cent of a normal distribution is beyond.
 const FALL: f64 = 5.0;
@@ -87,6 +89,15 @@ pub struct Integrated {
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
+    nodes: WeightedNodes,
+}
+
+impl Integrated {
+    /// The marginal of a quantity with this range, from its value at all hyperparameters in unconstrained coordinates.
+    pub fn marginal(&self, range: Range, value: impl Fn(&[f64]) -> f64) -> Marginal {
+        let values = self.nodes.nodes.iter().map(|x| range.inward(value(x)));
+        Marginal::new(&self.nodes, values.collect(), range)
+    }
 }
 
 /// The reason why hyperparameters were not integrated over.
@@ -174,11 +185,11 @@ pub fn integrate(
             fit: at.fit,
         });
     }
-    let nodes: Vec<Vec<f64>> = weighted_nodes.nodes.iter().map(|z| frame.at(z)).collect();
+    let nodes = weighted_nodes.mapped(|z| frame.at(z));
     let marginals = (0..dimensions)
         .map(|i| {
-            let values = nodes.iter().map(|x| x[i]).collect();
-            Marginal::new(&weighted_nodes, values, surface.parameters[i].range)
+            let values = nodes.nodes.iter().map(|x| x[i]).collect();
+            Marginal::new(&nodes, values, surface.parameters[i].range)
         })
         .collect();
     Ok(Ok(Integrated {
@@ -186,6 +197,7 @@ pub fn integrate(
         evidence,
         error,
         marginals,
+        nodes,
     }))
 }
 

@@ -26,7 +26,8 @@ const DEEP: f64 = 14.0;
 /// Nodes around a design.
 const NODES: usize = 1024;
 
-/// Nodes in standard coordinates with their shares.
+/// Nodes with their shares, in standard coordinates or as hyperparameters in unconstrained ones.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightedNodes {
     pub nodes: Vec<Vec<f64>>,
     pub weights: Vec<f64>,
@@ -35,6 +36,14 @@ pub(crate) struct WeightedNodes {
 }
 
 impl WeightedNodes {
+    /// The same shares in other coordinates.
+    pub(crate) fn mapped(self, map: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        Self {
+            nodes: self.nodes.iter().map(|node| map(node)).collect(),
+            ..self
+        }
+    }
+
     /// From log densities.
     fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);

@@ -135,6 +135,23 @@ impl Range {
         }
     }
 
+    /// Whether a prior density has values in this range.
+    pub(crate) fn suits(self, density: &PriorDensity) -> bool {
+        match density {
+            PriorDensity::Flat => true,
+            PriorDensity::Correlation { .. } | PriorDensity::Lkj { .. } => {
+                self == Self::Between(-1.0, 1.0)
+            }
+            PriorDensity::Share { .. } | PriorDensity::Beta { .. } => {
+                self == Self::Between(0.0, 1.0)
+            }
+            PriorDensity::Power { .. }
+            | PriorDensity::Gamma { .. }
+            | PriorDensity::InverseGamma { .. }
+            | PriorDensity::LogNormal { .. } => self == Self::Positive,
+        }
+    }
+
     /// The derivative of [`outward`](Self::outward), and that of its logarithm.
     pub(crate) fn slopes(self, x: f64) -> (f64, f64) {
         match self {

@@ -49,7 +49,7 @@ impl Eigen {
     }
 }
 
-/// Indices of the numbers in order of increasing real part. If real parts are equal up to rounding, in order of
+/// Returns indices of the numbers in order of increasing real part. If real parts are equal up to rounding, in order of
 /// decreasing imaginary part.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -87,9 +87,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with Wilkinson's
-/// shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). `None` if A is not finite or the iteration does not
-/// converge.
+/// Returns the unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with
+/// Wilkinson's shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). `None` if A is not finite or the
+/// iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -175,7 +175,7 @@ fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     }
 }
 
-/// The eigenvalue of the last two rows and columns that is closer to the last element.
+/// Returns the eigenvalue of the last two rows and columns that is closer to the last element.
 fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     let at = |i: usize, j: usize| t[j * n + i];
     let (a, d) = (at(last - 1, last - 1), at(last, last));
@@ -234,7 +234,7 @@ fn sweep(
     }
 }
 
-/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is no Schur form.
+/// Returns eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is no Schur form.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let found = match n >= LARGE {
         true => large::eigen(a, n),
@@ -260,7 +260,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     Eigen::ordered(&values, &vectors)
 }
 
-/// The eigenvectors of U T Uᴴ, in sequence.
+/// Returns the eigenvectors of U T Uᴴ, in sequence.
 fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
     let at = |i: usize, j: usize| t[j * n + i];
     let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -286,8 +286,8 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
     vectors
 }
 
-/// Eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations; NaN if it is not
-/// finite.
+/// Returns eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations;
+/// NaN if it is not finite.
 pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
@@ -365,12 +365,12 @@ pub struct Svd {
     pub right: Vec<Complex64>,
 }
 
-/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The phase of each pair of vectors
-/// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left vectors,
-/// or the right vectors of a matrix with more columns than rows. A column (or row) that is not finite gives a singular
-/// value and a vector on that side that are also not finite. The other values and vectors are those of the remaining
-/// matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all
-/// results are NaN if an element is not finite.
+/// Decomposes a matrix with m rows and n columns as A = U S Vᴴ, by one-sided Jacobi rotations. The phase of each pair
+/// of vectors makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the
+/// left vectors, or the right vectors of a matrix with more columns than rows. A column (or row) that is not finite
+/// gives a singular value and a vector on that side that are also not finite. The other values and vectors are those of
+/// the remaining matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis
+/// arbitrarily, and all results are NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();

@@ -31,7 +31,8 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read. It takes n³/3 operations.
+/// Computes the lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read. It takes n³/3
+/// operations.
 ///
 /// # Errors
 /// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
@@ -90,12 +91,12 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()
 }
 
-/// log |A| from its factor.
+/// Returns log |A| from its factor.
 pub fn log_determinant(l: &[f64], n: usize) -> f64 {
     2.0 * (0..n).map(|i| l[i * n + i].ln()).sum::<f64>()
 }
 
-/// `x ← L⁻¹ x`.
+/// Computes `x ← L⁻¹ x`.
 pub fn solve_lower(l: &[f64], x: &mut [f64]) {
     let n = x.len();
     for i in 0..n {
@@ -104,7 +105,7 @@ pub fn solve_lower(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// `x ← L⁻ᵀ x`.
+/// Computes `x ← L⁻ᵀ x`.
 pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     let n = x.len();
     for i in (0..n).rev() {
@@ -115,7 +116,7 @@ pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// `X ← L⁻¹ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻¹ X` for X of n rows of `lanes` numbers.
 pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in 0..n {
         let (done, rest) = x.split_at_mut(i * lanes);
@@ -128,7 +129,7 @@ pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     }
 }
 
-/// `X ← L⁻ᵀ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻ᵀ X` for X of n rows of `lanes` numbers.
 pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in (0..n).rev() {
         let (head, done) = x.split_at_mut((i + 1) * lanes);
@@ -141,7 +142,7 @@ pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: u
     }
 }
 
-/// A⁻¹ from the factor of A.
+/// Computes A⁻¹ from the factor of A.
 pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     let mut x = vec![0.0; n * n];
     for i in 0..n {
@@ -152,8 +153,8 @@ pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     x
 }
 
-/// The lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R = L⁻ᵀ`, which
-/// is upper triangular and is refactored to be lower.
+/// Computes the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with
+/// `R = L⁻ᵀ`, which is upper triangular and is refactored to be lower.
 pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     let mut column = vec![0.0; n];
@@ -169,8 +170,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues in ascending order, and eigenvectors, concatenated, of a symmetric matrix. The largest component of each
-/// vector is positive. Elements that are not finite give NaN.
+/// Returns eigenvalues in ascending order, and eigenvectors, concatenated, of a symmetric matrix. The largest component
+/// of each vector is positive. Elements that are not finite give NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {
@@ -192,7 +193,7 @@ pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     (values, vectors)
 }
 
-/// Eigenvalues, ascending, and eigenvectors of a finite symmetric matrix by Jacobi rotations.
+/// Returns eigenvalues, ascending, and eigenvectors of a finite symmetric matrix by Jacobi rotations.
 fn jacobi(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut m = a.to_vec();
     let mut v: Vec<f64> = (0..n * n)

@@ -77,7 +77,7 @@ impl Elimination {
         }
     }
 
-    /// `log |det A|` of each lane, inside a kernel.
+    /// Computes `log |det A|` of each lane, inside a kernel.
     #[inline(always)]
     pub fn log_abs_det_at<V: F64x8>(&self, out: &mut [f64]) {
         let n = self.n;
@@ -129,14 +129,14 @@ fn put<V: F64x8>(rows: &mut [f64], k: usize, x: V) {
     unsafe { x.store(row.as_mut_ptr()) }
 }
 
-/// `rows[k] -= a · b`.
+/// Computes `rows[k] -= a · b`.
 #[inline(always)]
 fn subtract<V: F64x8>(rows: &mut [f64], k: usize, a: V, b: V) {
     let rest = at::<V>(rows, k) - a * b;
     put(rows, k, rest);
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in all columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in all columns of `n` rows.
 #[inline(always)]
 fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     for (lane, pivot) in pivots.iter().enumerate() {
@@ -149,7 +149,7 @@ fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     }
 }
 
-/// NaN in lanes with a number that is not finite, 0 in others.
+/// Computes NaN in lanes with a number that is not finite, 0 in others.
 #[inline(always)]
 fn taint<V: F64x8>(rows: &[f64]) -> V {
     let mut sum = V::splat(0.0);

@@ -14,8 +14,8 @@ pub struct Rule {
 /// Largest number of Gauss-Hermite nodes.
 pub const MAX_HERMITE: usize = 128;
 
-/// The Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`, exact for polynomials up to
-/// degree `2 n - 1`. Newton's method from Tricomi's first approximation of the roots.
+/// Returns the Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`, exact for
+/// polynomials up to degree `2 n - 1`. Newton's method from Tricomi's first approximation of the roots.
 pub fn gauss_legendre(n: usize) -> Rule {
     let mut rule = Rule {
         nodes: vec![0.5; n],
@@ -51,9 +51,9 @@ pub fn gauss_legendre(n: usize) -> Rule {
     rule
 }
 
-/// The Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`, exact for
-/// polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` take `t = node / sqrt(2)` and `weight * sqrt(pi)`.
-/// Nodes are accurate to 1e-14, weights to a relative 1e-12. `None` unless `1 <= n <= 128`.
+/// Returns the Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`,
+/// exact for polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` take `t = node / sqrt(2)` and
+/// `weight * sqrt(pi)`. Nodes are accurate to 1e-14, weights to a relative 1e-12. `None` unless `1 <= n <= 128`.
 pub fn gauss_hermite(n: usize) -> Option<Rule> {
     if n == 0 || n > MAX_HERMITE {
         return None;
@@ -76,8 +76,8 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
     Some(rule)
 }
 
-/// Orthonormal Hermite functions of order `n` and `n - 1`: the orthonormal polynomials of the normal distribution
-/// times the root of its density, so that nothing overflows.
+/// Returns orthonormal Hermite functions of order `n` and `n - 1`: the orthonormal polynomials of the normal
+/// distribution times the root of its density, so that nothing overflows.
 fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     let (mut before, mut now) = (0.0, (-0.25 * x * x).exp() / (2.0 * PI).sqrt().sqrt());
     for k in 0..n {
@@ -87,8 +87,8 @@ fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     (now, before)
 }
 
-/// The `i`th smallest root, `i < n / 2`: bisection on the number of eigenvalues of the Jacobi matrix below a point,
-/// then Newton's method.
+/// Computes the `i`th smallest root, `i < n / 2`: bisection on the number of eigenvalues of the Jacobi matrix below a
+/// point, then Newton's method.
 fn hermite_root(n: usize, i: usize) -> f64 {
     let below = |x: f64| {
         let mut count = 0;

@@ -10,7 +10,7 @@ fn tree(s: [f64; 8]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-/// The eight numbers starting at `k`.
+/// Loads the eight numbers starting at `k`.
 #[inline(always)]
 fn load<V: F64x8>(a: &[f64], k: usize) -> V {
     let eight: &[f64; LANES] = a[k..k + LANES].try_into().expect("eight numbers");
@@ -143,32 +143,32 @@ crate::simd_fn! {
     }
 }
 
-/// `Σ a`.
+/// Returns `Σ a`.
 pub fn sum(a: &[f64]) -> f64 {
     sum_kernel(Simd::detect(), a)
 }
 
-/// `Σ a b`.
+/// Returns `Σ a b`.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     dot_kernel(Simd::detect(), a, b)
 }
 
-/// `y += c x`.
+/// Computes `y += c x`.
 pub fn axpy(c: f64, x: &[f64], y: &mut [f64]) {
     axpy_kernel(Simd::detect(), c, x, y);
 }
 
-/// `y = c + scale · x`.
+/// Computes `y = c + scale · x`.
 pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
-/// The eight scalar products of two rows with four rows, all of one length, each as in [`dot`].
+/// Returns the eight scalar products of two rows with four rows, all of one length, each as in [`dot`].
 pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
-/// `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
+/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
 /// (`terms × lanes`). Terms are added in order, as in [`axpy`].
 pub fn combine(
     weights: [&[f64]; 4],
@@ -180,7 +180,7 @@ pub fn combine(
     combine_kernel(Simd::detect(), weights, rows, lanes, first, out);
 }
 
-/// Mean and standard error of independent numbers; the error is infinite for fewer than two.
+/// Returns the mean and standard error of independent numbers; the error is infinite for fewer than two.
 pub fn mean_se(a: &[f64]) -> (f64, f64) {
     let n = a.len() as f64;
     let mean = sum(a) / n;

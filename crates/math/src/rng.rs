@@ -20,12 +20,12 @@ const ROUNDS: usize = 10;
 pub struct Purpose(u32);
 
 impl Purpose {
-    /// The purpose with a name. The same name always gives the same numbers.
+    /// Creates the purpose with a name. The same name always gives the same numbers.
     pub const fn new(name: &str) -> Self {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// A sub-purpose.
+    /// Returns a sub-purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that ("a", "bc") and ("ab", "c") differ.
         let bytes = name.as_bytes();
@@ -47,7 +47,7 @@ enum Use {
     Normals = 2,
 }
 
-/// One block of Philox4x32-10.
+/// Returns one block of Philox4x32-10.
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;
     let mut k = key;
@@ -67,15 +67,15 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// The key of (seed, purpose, iteration).
+/// Returns the key of (seed, purpose, iteration).
 fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     let counter = [iteration as u32, (iteration >> 32) as u32, purpose.0, 0];
     let [a, b, ..] = philox(counter, [seed as u32, (seed >> 32) as u32]);
     [a, b]
 }
 
-/// Blocks of eight counters that differ in their first word pair (the lane), one counter per lane; the words are in the
-/// low halves of 64-bit numbers, as the vector multiplication requires.
+/// Returns blocks of eight counters that differ in their first word pair (the lane), one counter per lane; the words
+/// are in the low halves of 64-bit numbers, as the vector multiplication requires.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {
@@ -106,8 +106,8 @@ fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[
     c
 }
 
-/// A number in (0, 1) from 64 random bits: the middle of one of `2^52` equal intervals, so that neither end occurs and
-/// `u` and `1 - u` are equally likely.
+/// Returns a number in (0, 1) from 64 random bits: the middle of one of `2^52` equal intervals, so that neither end
+/// occurs and `u` and `1 - u` are equally likely.
 #[inline(always)]
 fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
@@ -190,8 +190,8 @@ pub fn fill_uniforms(
 
 /// Fills `out`, `dim` rows of `lanes` contiguous numbers, with standard normal numbers, by inversion.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone: the same bits on
-/// AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone:
+/// the same bits on AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
 ///
 /// # Panics
 /// If `out.len() != dim * lanes`.
@@ -230,7 +230,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of a key and a lane.
+    /// Creates the stream of a key and a lane.
     pub fn new(seed: u64, purpose: Purpose, iteration: u64, lane: u64) -> Self {
         Self {
             key: key(seed, purpose, iteration),
@@ -241,7 +241,7 @@ impl Stream {
         }
     }
 
-    /// The stream of the same key and another lane.
+    /// Returns the stream of the same key and another lane.
     pub fn of_lane(&self, lane: u64) -> Self {
         Self {
             key: self.key,
@@ -277,7 +277,7 @@ impl Stream {
         open_unit(self.double_word())
     }
 
-    /// A uniform integer in `0..n`, without bias (Lemire 2019); 0 for `n = 0`.
+    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019); 0 for `n = 0`.
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.double_word()) * u128::from(n);
         if (product as u64) < n {
@@ -316,8 +316,8 @@ impl TryRng for Stream {
     }
 }
 
-/// A uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of reshuffled
-/// minibatches.
+/// Returns a uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of
+/// reshuffled minibatches.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(seed, purpose, iteration, 0).shuffle(&mut order);

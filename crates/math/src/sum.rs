@@ -1,6 +1,6 @@
 //! Sums and means, with their errors, whose values do not depend on the division of the work.
 
-/// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
+/// Computes the sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
     // Short runs are summed in eight strands, which vectorises. The shape depends only on the length.
     const RUN: usize = 128;
@@ -61,8 +61,8 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// The weighted mean of numbers, and the mean of the squared distances from it, as in [`Moments::of`]; the weights may
-/// have any sum. NaN without weight.
+/// Returns the weighted mean of numbers, and the mean of the squared distances from it, as in [`Moments::of`]; the
+/// weights may have any sum. NaN without weight.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,8 +73,8 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// The weighted mean of numbers with this total weight, and the sum of the squared distances from it; zeros without
-/// numbers.
+/// Returns the weighted mean of numbers with this total weight, and the sum of the squared distances from it; zeros
+/// without numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
     /// Numbers beyond it have no distances.
     const FAR: f64 = f64::MAX / 4.0;
@@ -104,8 +104,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a sample, in two passes over the distances from its first number, which preserves digits if the
-    /// numbers are nearly equal.
+    /// Returns the moments of a sample, in two passes over the distances from its first number, which preserves digits
+    /// if the numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -146,7 +146,7 @@ impl Moments {
         self.mean
     }
 
-    /// The unbiased variance; NaN below two elements.
+    /// Computes the unbiased variance; NaN below two elements.
     pub fn variance(&self) -> f64 {
         if self.count < 2 {
             f64::NAN
@@ -173,13 +173,13 @@ pub struct ColumnMoments {
 }
 
 impl ColumnMoments {
-    /// The moments of every column of rows of `dim` numbers.
+    /// Returns the moments of every column of rows of `dim` numbers.
     pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
         let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
         (0..dim).map(of_column).collect()
     }
 
-    /// The moments of a column, in two passes of compensated sums, as precise as its values.
+    /// Returns the moments of a column, in two passes of compensated sums, as precise as its values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -196,7 +196,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The moments of the combined values of two columns (Chan, Golub and LeVeque 1983).
+    /// Returns the moments of the combined values of two columns (Chan, Golub and LeVeque 1983).
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let count = self.count + other.count;
@@ -211,7 +211,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The variance, or 1 for a constant column, because it still needs a proper prior.
+    /// Computes the variance, or 1 for a constant column, because it still needs a proper prior.
     pub fn variance(&self) -> f64 {
         if self.squares > 0.0 {
             self.squares / self.count

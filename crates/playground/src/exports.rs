@@ -12,9 +12,9 @@ use crate::Task;
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Seconds since an arbitrary moment.
+    /// Returns the seconds since an arbitrary moment.
     fn seconds() -> f64;
-    /// Receives a text about a run.
+    /// Receives a progress message of a run, as JSON.
     fn tell(text: *const u8, length: usize);
     /// Receives the message of a bug before the module ends.
     fn panicked(text: *const u8, length: usize);
@@ -29,14 +29,14 @@ fn now() -> f64 {
     unsafe { seconds() }
 }
 
-/// Memory for a text of this number of bytes.
+/// Allocates memory for a text of `length` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     let room = vec![0u8; length].into_boxed_slice();
     Box::into_raw(room).cast()
 }
 
-/// The task in memory from `allocate`.
+/// Reads the task in memory from `allocate`.
 ///
 /// # Safety
 /// `text` comes from `allocate(length)`, and this call frees it.
@@ -87,13 +87,13 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     });
 }
 
-/// The address of the answer.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// The number of bytes.
+/// Returns the number of bytes of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_length() -> usize {
     ANSWER.with_borrow(String::len)

@@ -28,13 +28,13 @@ use serde_json::{Value, json};
 /// The program's name in messages.
 const PROGRAM: &str = "program.stan";
 
-/// Seconds after which a check of the data stops, because it runs while the user types.
+/// Time limit of a check of the data, in seconds. The check runs while the user types.
 const PATIENCE: f64 = 2.0;
 
 /// Seconds between two progress messages.
 const PERIOD: f64 = 0.1;
 
-/// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.
+/// Memory limit of a page, in bytes. WebAssembly has 4 GiB of addresses.
 const MEMORY: u64 = 2 << 30;
 
 /// The program and data to check or fit.
@@ -43,7 +43,8 @@ const MEMORY: u64 = 2 << 30;
 pub struct Task {
     /// The program.
     pub program: String,
-    /// The data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
+    /// The data: JSON if they begin with `{`, otherwise a table in CSV. Text without characters other than white space
+    /// means that there are no data.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.
@@ -81,7 +82,7 @@ impl Task {
     }
 }
 
-/// A range of text in an editor, counted as browsers count, in units of UTF-16.
+/// A range of text in an editor, in UTF-16 units as in browsers.
 #[derive(Serialize)]
 struct Range {
     from: usize,
@@ -120,9 +121,9 @@ fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) ->
     })
 }
 
-/// The errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`. `data` is a
-/// text with the errors of the data, or null; `variables` are the names of the fitted and reported variables, with
-/// their shapes, if there are no errors.
+/// Checks a program, and its data once the program is correct. Returns `{diagnostics, data, variables}`. `data` is a
+/// text with the errors of the data, or null. If there are no errors, `variables` lists the names and shapes of the
+/// fitted and reported variables.
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())
@@ -145,7 +146,7 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
-/// The reason why a check of the data ended early.
+/// Message of a check of the data that reached its time limit.
 const TOO_LONG: &str = "the evaluation takes too long for a preview while typing";
 
 /// Reports the state of a run from time to time.
@@ -177,9 +178,9 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// Runs a fit like `jensen fit` on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
-/// result. `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` receives the state of the
-/// run, as `{stage, iteration, bound, error}`.
+/// Runs a fit like `jensen fit` on one thread. Returns `{trusted, summary, report, draws, remarks}`, or `{error}` if
+/// there is no result. `summary` is `fit.json`, `report` is the HTML page, and `draws` is a table in CSV. `tell`
+/// receives the state of the run, as `{stage, iteration, bound, error}`.
 pub fn fit(task: &Task, clock: &dyn Clock, tell: &mut dyn FnMut(Value)) -> Value {
     carried_out(task, clock, tell).unwrap_or_else(|error| json!({ "error": error.to_string() }))
 }
@@ -215,7 +216,7 @@ fn carried_out(
     }))
 }
 
-/// Draws as a table in CSV, a column per scalar.
+/// Formats draws as a table in CSV, with one column per scalar.
 fn table(draws: &DrawsTable) -> String {
     let names: Vec<String> = (draws.variables().iter())
         .flat_map(|variable| variable.display_names())

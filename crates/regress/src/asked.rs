@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The requested family. Several responses with the family gaussian use the family `multi_normal`.
+/// Returns the requested family and its link. Several responses with the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
 /// Fails if the family does not exist, or it lacks the link.
@@ -33,7 +33,7 @@ pub struct Formulas {
     pub others: Vec<(String, Formula)>,
     /// Imputed columns with the formulas of their means: `x | mi() ~ z`.
     pub imputed: Vec<(String, Formula)>,
-    /// Parameters with a fixed value.
+    /// Fixed values of parameters, by the parameter's name.
     pub fixed: BTreeMap<String, f64>,
 }
 
@@ -137,14 +137,15 @@ impl Formulas {
         Ok(made)
     }
 
-    /// All formulas.
+    /// Iterates over all formulas.
     pub fn all(&self) -> impl Iterator<Item = &Formula> {
         let others = self.others.iter().chain(&self.imputed);
         std::iter::once(&self.mean).chain(others.map(|(_, formula)| formula))
     }
 }
 
-/// The columns that `.` stands for on the right side of a formula: all those that do not occur on its left side.
+/// Returns the columns that `.` stands for on the right side of a formula: all columns that do not occur on its left
+/// side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -191,7 +192,7 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
 /// The rows in which all named columns have values, and the number of missing values per column.
 pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 
-/// The rows in which all named columns have values.
+/// Finds the rows in which all columns in `named` have values.
 ///
 /// # Errors
 /// Fails if a column does not exist.

@@ -1,4 +1,5 @@
-//! Design matrices: columns and names of the terms of a linear predictor, equal to those of R's `model.matrix`.
+//! Design matrices: columns and names of the terms of a linear predictor, equal to the columns and names of R's
+//! `model.matrix`.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,7 @@ enum Variable {
     Levels(Vec<u32>, Vec<String>, bool),
 }
 
-/// The design matrix of terms, including the intercept if the terms have one.
+/// Builds the design matrix of terms, including the intercept if the terms have one.
 ///
 /// # Errors
 /// Fails if a variable has no value, or a factor has a single level.
@@ -86,7 +87,7 @@ pub fn design(
     Ok(made)
 }
 
-/// Products of all pairs of columns. The left columns vary fastest.
+/// Computes the products of all pairs of columns. The left columns vary fastest.
 fn times(left: &Design, right: &Design) -> Design {
     let mut made = Design::default();
     for (name, column) in right.names.iter().zip(&right.columns) {
@@ -148,9 +149,9 @@ fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     }
 }
 
-/// For each term, the factors that need all levels instead of contrasts: those whose margin, the term without the
-/// factor, is not in the model (R's `TermCode`, and the adjustment for models without an intercept in its
-/// `modelframe.c`).
+/// Determines, for each term, the factors that need all levels instead of contrasts. These are the factors whose
+/// margin, the term without the factor, is not in the model (R's `TermCode`, and the adjustment for models without an
+/// intercept in its `modelframe.c`).
 fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     let mut full: Vec<Vec<bool>> = terms
         .fixed
@@ -175,7 +176,7 @@ fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     full
 }
 
-/// The columns of a variable within a term.
+/// Returns the columns of a variable within a term.
 fn coded(name: &str, variable: &Variable, full: bool, contrasts: Contrasts) -> Design {
     let mut made = Design::default();
     match variable {
@@ -204,7 +205,7 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// The contrasts of a factor: for each column its name suffix, and its value at each level.
+/// Returns the contrasts of a factor. Each column has its name suffix and its value at each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

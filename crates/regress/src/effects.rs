@@ -9,10 +9,10 @@ use crate::frame::{Frame, FrameColumn};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The number of points on a curve.
+/// Number of points on a curve.
 const POINTS: usize = 41;
 
-/// The step of a slope as a share of the column's range, as in the R package marginaleffects.
+/// Step for the difference quotient of a slope, as a share of the column's range, as in the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
 /// The values to which a column can be changed.
@@ -24,22 +24,22 @@ enum Change {
     Level,
 }
 
-/// An average effect: the difference of the expected values of two tables, divided by a step.
+/// An average effect: the difference between the expected values of two tables, divided by `step`.
 pub struct Contrast {
     /// The column.
     pub column: String,
     /// `dY/dX`, or the two levels.
     pub name: String,
-    /// The table whose expected values are subtracted.
+    /// The table whose expected values are subtracted from those of `to`.
     pub from: Frame,
-    /// The table from whose expected values they are subtracted.
+    /// The table with the changed column.
     pub to: Frame,
-    /// For slopes, the difference of the column between the two tables.
+    /// The difference of the column between the two tables for slopes, and 1 otherwise.
     pub step: f64,
 }
 
-/// The average effects of each column over the rows of a table: slopes for numbers, and differences of each level from
-/// the first one for factors.
+/// Builds the tables for the average effects of each column over the rows of a table. Effects are slopes for numbers,
+/// and differences of each level from the first level for factors.
 ///
 /// # Errors
 /// Fails if the table lacks a column of a formula.
@@ -95,19 +95,19 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The number of points of one line.
+    /// Returns the number of points of one line.
     pub fn points(&self) -> usize {
         self.at.len().max(self.levels.len())
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub fn lines(&self) -> usize {
         self.by.as_ref().map_or(1, |(_, values)| values.len())
     }
 }
 
-/// The curves of every column and of every pair of columns in one term, with the table of their points, ordered by
-/// curve and line. Other columns are at their means or first levels.
+/// Returns one curve for every column, and one for every pair of columns that share a term. Also returns a table of
+/// their points, ordered by curve and line. Other columns have their mean or first level.
 ///
 /// # Errors
 /// Fails if a formula is invalid.
@@ -295,7 +295,7 @@ fn range(x: &[f64]) -> (f64, f64) {
     (least, x.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Each distinct value of a column as a column of one row, with its label.
+/// Returns each distinct value of a column as a column of one row, with its label.
 fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     match column {
         FrameColumn::Factor(factor) => (0..factor.levels.len())
@@ -317,7 +317,8 @@ fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     }
 }
 
-/// The values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
+/// Returns the values along a curve: `points` evenly spaced numbers over the range of a column, or three numbers around
+/// its mean.
 fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
     let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -341,7 +342,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// The value of a column while another one changes: its mean or its first level.
+/// Returns the value of a column while another column changes: its mean or its first level.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),
@@ -355,7 +356,7 @@ fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     }
 }
 
-/// A column with `rows` copies of one row.
+/// Repeats a column of one row `rows` times.
 fn repeated(one: &FrameColumn, rows: usize) -> FrameColumn {
     match one {
         FrameColumn::Numbers(x) => FrameColumn::Numbers(vec![x[0]; rows]),

@@ -14,7 +14,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from the start of this one to the end of the other.
+    /// Returns the range from the start of this one to the end of the other.
     pub fn to(self, other: Self) -> Self {
         Self {
             start: self.start,
@@ -38,7 +38,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error without a location.
+    /// Creates an error without a location.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// An error at a location in a text.
+    /// Creates an error at a location in a text.
     pub fn at(text: &str, span: Span, message: impl Into<String>) -> Self {
         Self {
             place: Some((text.to_owned(), span)),

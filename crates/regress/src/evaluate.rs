@@ -1,5 +1,5 @@
-//! Values of expressions over a frame, and the state that calls such as `poly(x, 3)` estimate from the data, so that
-//! new rows get the same columns.
+//! Evaluates expressions over a frame. Calls such as `poly(x, 3)` estimate a state from the data, so that new rows get
+//! the same columns.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum State {
         /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// The subtracted centre and the divisor.
+    /// A subtracted centre and a divisor.
     Scale(f64, f64),
     /// Orthogonal polynomials.
     Polynomial(Polynomial),
@@ -65,7 +65,7 @@ impl Evaluator<'_> {
         Error::at(self.text, expr.span, message)
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
     /// Fails if a column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value as one number per row.
+    /// Evaluates an expression as one number per row.
     ///
     /// # Errors
     /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
@@ -157,7 +157,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A factor with the stored levels.
+    /// Converts a factor to the stored levels.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -340,7 +340,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// An integer argument of a call, by name or position.
+    /// Returns an integer argument of a call, by name or position.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -450,7 +450,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// An argument by one of its names, or by its position among the unnamed ones.
+/// Returns an argument by one of its names, or by its position among the unnamed ones.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);

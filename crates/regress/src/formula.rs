@@ -62,14 +62,14 @@ impl Formula {
         })
     }
 
-    /// Whether a name occurs on the right side of `~`.
+    /// Returns whether a name occurs on the right side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// The terms of the formula. `others` are the columns that `.` denotes.
+    /// Expands the terms of the formula. `others` are the columns that `.` denotes.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error has its location.
@@ -97,7 +97,7 @@ impl Formula {
     }
 }
 
-/// Collects the terms of a sum in `found`.
+/// Appends the terms of a sum to `found`.
 fn sum(expr: Expr, found: &mut Vec<Expr>) {
     match expr.kind {
         Kind::Binary("+", left, right) => {
@@ -152,14 +152,14 @@ pub struct Group {
 }
 
 impl Group {
-    /// The name of the grouping: `a`, `a:b`.
+    /// Returns the name of the grouping: `a`, `a:b`.
     pub fn name(&self) -> String {
         let names = self.factors.iter().map(ToString::to_string);
         names.collect::<Vec<_>>().join(":")
     }
 }
 
-/// Functions that are whole terms.
+/// Functions that can only be whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
 /// The grouping for multiple membership.

@@ -30,7 +30,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// A factor of words with levels in alphabetical order.
+    /// Creates a factor of words, with levels in alphabetical order.
     pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
@@ -48,7 +48,7 @@ impl Factor {
         }
     }
 
-    /// A factor of numbers with levels in increasing order.
+    /// Creates a factor of numbers, with levels in increasing order.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
         levels.sort_unstable_by(f64::total_cmp);
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Other rows with the same levels.
+    /// Creates a factor with the same levels for other rows.
     #[must_use]
     pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// The factor for these rows, without unused levels.
+    /// Returns the factor for the rows `rows`, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,7 +97,7 @@ impl Factor {
         }
     }
 
-    /// The same words as indices into these levels.
+    /// Converts the codes to indices into `levels`, so that each row keeps its word.
     ///
     /// # Errors
     /// Returns the first word that is not a level.
@@ -129,7 +129,7 @@ impl Factor {
 }
 
 impl FrameColumn {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x.len(),
@@ -137,12 +137,12 @@ impl FrameColumn {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the value of a row is missing.
+    /// Returns whether the value of a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x[row].is_nan(),
@@ -150,7 +150,7 @@ impl FrameColumn {
         }
     }
 
-    /// The column in these rows.
+    /// Returns the column in the rows `rows`.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
@@ -175,7 +175,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame of columns.
+    /// Creates a frame from columns.
     ///
     /// # Errors
     /// Fails if columns differ in length, or two columns have the same name.
@@ -206,7 +206,7 @@ impl Frame {
         })
     }
 
-    /// The columns of a table. Words become factors, and `true` and `false` truth values.
+    /// Converts a table. Words become factors, and `true` and `false` become truth values.
     pub fn of_table(table: &Table) -> Self {
         let truth = |word: &str| match word {
             "TRUE" | "True" | "true" => Some(1.0),
@@ -236,28 +236,28 @@ impl Frame {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The columns with their names.
+    /// Iterates over the columns with their names.
     pub fn columns(&self) -> impl Iterator<Item = (&String, &FrameColumn)> {
         self.names.iter().zip(&self.columns)
     }
 
-    /// A column by name.
+    /// Returns the column with this name.
     pub fn column(&self, name: &str) -> Option<&FrameColumn> {
         let at = self.names.iter().position(|other| other == name)?;
         Some(&self.columns[at])
     }
 
-    /// A copy with this column replaced or added.
+    /// Returns a copy with this column replaced or added.
     #[must_use]
     pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// The frame in these rows, without a copy if they are all rows.
+    /// Returns the frame in the rows `rows`. Skips the selection if `rows` has all rows.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// The frame in these rows.
+    /// Returns the frame in these rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// The error for a name without a column.
+    /// Creates the error for a name without a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

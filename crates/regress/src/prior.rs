@@ -1,4 +1,4 @@
-//! Priors: those of the user and the defaults, and the parameters to which they apply.
+//! Priors of the user, default priors, and the parameters to which they apply.
 //!
 //! A prior names a printed parameter, `b[x] ~ normal(0, 1)`, or a class of parameters, `b ~ normal(0, 1)`.
 
@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments. The default values are those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments. The default values are the defaults of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",
@@ -159,18 +159,18 @@ impl Given {
         })
     }
 
-    /// Whether the prior is a joint prior of all coefficients.
+    /// Returns whether the prior is a joint prior of all coefficients.
     fn is_shrinkage(&self) -> bool {
         SHRINKAGE.iter().any(|(known, _)| *known == self.name)
     }
 
-    /// The distribution in Stan's syntax.
+    /// Returns the distribution in Stan's syntax.
     pub fn density(&self) -> String {
         format!("{}({})", self.name, self.arguments)
     }
 }
 
-/// The arguments of a joint prior of all coefficients, by position or by name.
+/// Parses the arguments of a joint prior of all coefficients, which are given by position or by name.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
     let given = arguments
@@ -241,13 +241,13 @@ impl Priors {
         })
     }
 
-    /// The user's prior for a parameter, by its name or one of its classes, starting with the most specific. If several
-    /// match, the last one applies.
+    /// Finds the user's prior for a parameter. `names` are the parameter's name and its classes, starting with the most
+    /// specific. If several priors match a name, the last one applies.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, false)
     }
 
-    /// The user's joint prior of all coefficients.
+    /// Finds the user's joint prior of all coefficients.
     pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, true)
     }
@@ -284,7 +284,7 @@ impl Priors {
         }
     }
 
-    /// Rejects priors whose target does not exist.
+    /// Checks that the target of every prior exists.
     ///
     /// # Errors
     /// Fails if a prior has no target in the model.

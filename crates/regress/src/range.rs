@@ -1,4 +1,4 @@
-//! Checks whether the values of a response are possible in its family.
+//! Checks that the values of a response are possible in its family.
 
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -13,7 +13,7 @@ fn whole(y: f64) -> bool {
     y.fract() == 0.0 && y >= 0.0
 }
 
-/// The range of a family's values.
+/// Returns the range of values that a family allows.
 fn range(family: &Family) -> Range {
     match family.response {
         Kinds::Real

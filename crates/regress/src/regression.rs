@@ -20,7 +20,7 @@ use crate::syntax::Kind;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// `y ~ x`, then formulas of other parameters: `sigma ~ x`, `nu = 4`.
+    /// The formula of the mean, such as `y ~ x`, followed by formulas of other parameters: `sigma ~ x`, `nu = 4`.
     pub formulas: Vec<String>,
     /// The family, with its link in parentheses if it is not the default one. The default family is gaussian.
     pub family: Option<String>,
@@ -34,7 +34,8 @@ pub struct Request {
     pub pointwise: Option<bool>,
 }
 
-/// The default limit for log likelihoods and replicates. Files for more rows are large and rarely read.
+/// Largest number of rows for which log likelihoods and replicates are reported by default. Files for more rows are
+/// large and rarely read.
 const POINTWISE: usize = 2000;
 
 /// A regression over the rows of a table.
@@ -62,7 +63,7 @@ pub struct Regression {
     pub observed: Observed,
     /// The indices of the rows used, from 0.
     pub rows: Vec<usize>,
-    /// The number of rows of the table.
+    /// Number of rows in the table.
     pub of_rows: usize,
     /// Used columns with missing values, and the number of missing values.
     pub missing: Vec<(String, usize)>,
@@ -147,7 +148,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The predictors of new rows from the stored state. It omits rows with missing values. It ignores the response.
+    /// Builds the predictors of new rows from the stored state. Omits rows with missing values, and ignores the
+    /// response.
     ///
     /// # Errors
     /// Fails if a column is missing, or has values that are not in the fit.
@@ -199,8 +201,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The same rows without the effects of groups and regions, and with one trial each, for the population-level
-    /// effects of columns.
+    /// Removes the effects of groups and regions, and sets every row to one trial, for the population-level effects of
+    /// columns.
     #[must_use]
     pub fn of_population(mut self) -> Self {
         for predictor in &mut self.predictors {
@@ -210,7 +212,7 @@ impl Regression {
         self.of_one_trial()
     }
 
-    /// The same rows with one trial each, so that expected values are probabilities.
+    /// Sets every row to one trial, so that expected values are probabilities.
     #[must_use]
     pub fn of_one_trial(mut self) -> Self {
         if let Some(trials) = &mut self.observed.trials {
@@ -219,7 +221,7 @@ impl Regression {
         self
     }
 
-    /// The map files of the formulas.
+    /// Returns the names of the map files in the formulas.
     ///
     /// # Errors
     /// Fails if a formula is invalid.
@@ -241,7 +243,7 @@ impl Regression {
         Ok(files)
     }
 
-    /// The estimated parameters of the family that have no formula.
+    /// Returns the estimated parameters of the family that have no formula.
     fn without_formula(&self) -> Vec<Parameter> {
         let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
         let known = self.observed.errors.is_some() && !self.observed.with_sigma;
@@ -321,7 +323,8 @@ impl Regression {
         Ok(())
     }
 
-    /// Rejects autoregressions in families without residuals, and imputed columns without a formula or a use.
+    /// Checks that autoregressions belong to a family with residuals, and that imputed columns have a formula and a
+    /// use.
     fn check_terms(&self, formulas: &Formulas) -> Result<()> {
         let text = &formulas.mean.text;
         let whole = Span {
@@ -376,7 +379,7 @@ impl Regression {
         }
     }
 
-    /// Rejects linearly dependent columns.
+    /// Checks that the columns of each predictor are linearly independent.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
         for predictor in self.predictors.iter().chain(&self.imputed) {
             let named = |name: &String| {
@@ -406,13 +409,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the family.
+    /// Returns whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the
+    /// family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// The shared name of groups whose effects are correlated with those of other predictors.
+    /// Returns the shared name of groups whose effects are correlated with effects of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -422,7 +426,7 @@ impl Regression {
         (same.count() > 1).then_some(shared)
     }
 
-    /// Rejects different groupings with the same shared name.
+    /// Checks that groupings with the same shared name are the same.
     fn check_joint(&self, formulas: &Formulas) -> Result<()> {
         let all = self.predictors.iter().chain(&self.imputed);
         let all: Vec<&Groups> = all.flat_map(|p| &p.groups).collect();
@@ -448,21 +452,22 @@ impl Regression {
                     ),
                 )
                 .help(
-                    "only effects of one grouping can be correlated: give the others another name",
+                    "only effects of the same grouping factor can be correlated: use a different name between \
+                     the bars for the other terms",
                 ));
             }
         }
         Ok(())
     }
 
-    /// Whether to report a log likelihood and a replicate of each row.
+    /// Returns whether to report a log likelihood and a replicate of each row.
     pub fn pointwise(&self) -> bool {
         self.request
             .pointwise
             .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
-    /// Notes about the rows.
+    /// Returns notes about the rows.
     pub fn notes(&self) -> Vec<String> {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
@@ -482,7 +487,8 @@ impl Regression {
         notes
     }
 
-    /// A column that separates the two outcomes perfectly, so that the prior determines its coefficient.
+    /// Returns a note if a column separates the two outcomes perfectly, because the prior then determines its
+    /// coefficient.
     fn separated(&self) -> Option<String> {
         if self.family.response != Kinds::Binary || self.request.prior_only {
             return None;
@@ -506,8 +512,8 @@ impl Regression {
         None
     }
 
-    /// The initial value of the predictor, which is the link of the response's mean, and the standard deviation of the
-    /// response.
+    /// Returns the initial value of the predictor, which is the link of the response's mean, and the standard deviation
+    /// of the response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
@@ -538,14 +544,14 @@ impl Regression {
     }
 }
 
-/// Rejects parameters of a formula that have the name of a column.
+/// Checks that no parameter of a formula has the name of a column.
 fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
     for (name, formula) in &formulas.others {
         if formulas.mean.parameters.contains(name) && frame.column(name).is_some() {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, but has a formula as a parameter"),
+                format!("`{name}` is both a column of the table and a parameter with a formula"),
             )
             .help(format!(
                 "give the parameter another name; to impute a column with missing values, write \

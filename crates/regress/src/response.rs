@@ -14,7 +14,7 @@ use crate::syntax::{Argument, Expr, Kind};
 pub struct Observed {
     /// The expression in the formula.
     pub name: String,
-    /// Numbers. Categories start at 1.
+    /// Response values. Categories start at 1.
     pub values: Vec<f64>,
     /// The categories.
     pub categories: Vec<String>,
@@ -24,9 +24,10 @@ pub struct Observed {
     pub trials: Option<Vec<f64>>,
     /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// −1: the response is at most this value; 1: at least; 0: it is this value.
+    /// Censoring of each row: −1 if the response is at most the value, 1 if it is at least the value, and 0 if it
+    /// equals the value.
     pub censored: Option<Vec<f64>>,
-    /// The reached boundary of a diffusion. 1 is the upper one.
+    /// The boundary that the diffusion reached in each row. 1 is the upper boundary.
     pub decisions: Option<Vec<f64>>,
     /// The basis functions of a baseline hazard at the responses, and their integrals.
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
@@ -80,7 +81,7 @@ pub fn observed(
     Ok(made)
 }
 
-/// The additions that new rows need: trials, exposure and standard errors.
+/// Evaluates the additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
 /// Fails if an addition cannot be evaluated.
@@ -117,20 +118,20 @@ pub fn exposed(
     Ok(made)
 }
 
-/// The columns of `cbind(a, b, …)`.
+/// Evaluates the columns of `cbind(a, b, …)`.
 fn columns(arguments: &[Argument], evaluator: &mut Evaluator<'_>) -> Result<Vec<Vec<f64>>> {
     let columns = arguments.iter().map(|a| evaluator.numbers(&a.value));
     columns.collect()
 }
 
-/// The sum of columns in each row.
+/// Returns the sum of the columns in each row.
 fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
     let rows = columns.first().map_or(0, Vec::len);
     let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
     (0..rows).map(sum).collect()
 }
 
-/// Whether to estimate a residual standard deviation in addition to known ones.
+/// Returns whether to estimate a residual standard deviation in addition to the known ones.
 fn with_sigma(arguments: &[Argument]) -> bool {
     let sigma = argument(arguments, &["sigma"], 1);
     sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
@@ -250,7 +251,7 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// A column of codes, given as words or as their numbers.
+/// Reads a column of codes, which are given as words or as numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],
@@ -382,7 +383,7 @@ fn responses(
     Ok(())
 }
 
-/// The values. An expression with several columns is only valid as `cbind(successes, failures)`.
+/// Reads the values of a response. An expression with several columns is only valid as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues below this share of the largest belong to the null space of a penalty. The null space is exact up to
-/// rounding.
+/// Relative threshold for zero eigenvalues. Eigenvalues of a penalty below this share of the largest belong to its null
+/// space, which is exact up to rounding.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smooth {
     cubic: Cubic,
-    /// The linear map from values at knots to penalised functions of unit penalty.
+    /// Matrix of the linear map from values at knots to penalised functions of unit penalty.
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
@@ -25,7 +25,8 @@ pub struct Smooth {
 }
 
 impl Smooth {
-    /// A smooth with up to `k` knots at quantiles of the distinct values, or `None` with fewer than three.
+    /// Creates a smooth with up to `k` knots at quantiles of the distinct values. Returns `None` if there are fewer
+    /// than three distinct values.
     pub fn of(x: &[f64], k: usize, cyclic: bool) -> Option<Self> {
         let distinct = distinct(x);
         let count = (k + usize::from(cyclic)).min(distinct.len());
@@ -68,13 +69,13 @@ impl Smooth {
         Some(made)
     }
 
-    /// The linear column, centred and divided by half of the range, or `None` for periodic smooths.
+    /// Returns the linear column, centred and divided by half of the range. Returns `None` for periodic smooths.
     pub fn line(&self, x: &[f64]) -> Option<Vec<f64>> {
         let [centre, half] = self.line?;
         Some(x.iter().map(|x| (x - centre) / half).collect())
     }
 
-    /// The columns of the penalised functions.
+    /// Returns the columns of the penalised functions.
     pub fn penalised(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let line = self.line(x);
         let mut columns = vec![Vec::with_capacity(x.len()); self.removed.len()];
@@ -95,7 +96,7 @@ impl Smooth {
     }
 }
 
-/// The distinct values of a column, in increasing order.
+/// Returns the distinct values of a column, in increasing order.
 pub fn distinct(x: &[f64]) -> Vec<f64> {
     let mut values = x.to_vec();
     values.sort_unstable_by(f64::total_cmp);
@@ -103,7 +104,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The mean of a column and its slope on a centred line.
+/// Returns the mean of a column and its slope on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -130,7 +131,7 @@ pub struct Columns {
 }
 
 impl Product {
-    /// The product of two smooths over these rows.
+    /// Creates the product of two smooths over the rows with values `x` and `z`.
     pub fn of(margins: [Smooth; 2], x: &[f64], z: &[f64]) -> Self {
         let mut made = Self {
             margins,
@@ -151,7 +152,7 @@ impl Product {
         made
     }
 
-    /// The functions penalised in the first column, in the second, and in both.
+    /// Returns three blocks of functions: those penalised in the first column, in the second column, and in both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];
@@ -164,7 +165,7 @@ impl Product {
         vec![products(&xp, &zf), products(&xf, &zp), products(&xp, &zp)]
     }
 
-    /// The columns at these rows.
+    /// Returns the columns at these rows.
     pub fn at(&self, x: &[f64], z: &[f64]) -> Columns {
         let mut free = Vec::new();
         let (along, across) = (self.margins[0].line(x), self.margins[1].line(z));

@@ -15,7 +15,7 @@ pub enum Tone {
     Poor,
 }
 
-/// Everything on the page. A report. Empty lists and texts omit the corresponding part.
+/// A report: everything on the page. Empty lists and texts omit the corresponding part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Headline.
@@ -32,7 +32,7 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// Settings of the run: name and value.
     pub settings: Vec<(String, String)>,
-    /// Parts of the run and their wall-clock seconds.
+    /// Stages of the run, each with its wall-clock seconds.
     pub timing: Vec<(String, f64)>,
     /// The meaning of the numbers on the page, in a sentence or two.
     pub footnote: String,
@@ -54,7 +54,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without advice.
+    /// Creates a verdict without advice.
     pub fn new(tone: Tone, headline: impl Into<String>, status: impl Into<String>) -> Self {
         Self {
             tone,
@@ -77,7 +77,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact with an aside, which may be empty.
+    /// Creates a fact with an aside, which may be empty.
     pub fn new(
         label: impl Into<String>,
         value: impl Into<String>,
@@ -90,7 +90,8 @@ impl Fact {
         }
     }
 
-    /// An evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
+    /// Creates a fact that states an evidence lower bound in nats, with as many decimals as its Monte Carlo standard
+    /// error allows.
     pub fn elbo(elbo: f64, standard_error: f64) -> Self {
         let decimals = match standard_error.is_finite() {
             true => text::decimals_for(standard_error).saturating_sub(1),
@@ -103,7 +104,7 @@ impl Fact {
         )
     }
 
-    /// Pareto k̂ and its limit.
+    /// Creates a fact that states Pareto k̂ and its limit.
     pub fn khat(khat: Khat) -> Self {
         Self::new(
             "Pareto k̂",
@@ -172,16 +173,16 @@ pub struct MappedTopic {
 pub struct TopicWord {
     /// The word.
     pub word: String,
-    /// Share of all tokens that are this word in this topic.
+    /// Share of all tokens that are this word and belong to this topic.
     pub within: f64,
     /// Share of all tokens that are this word.
     pub overall: f64,
 }
 
-/// A part of the run.
+/// A stage of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
-    /// The name of the part of the run.
+    /// The name of the stage, as shown in the legend of the chart.
     pub name: String,
     /// Estimates of the bound in order.
     pub points: Vec<TracePoint>,
@@ -205,7 +206,7 @@ pub struct TracePoint {
 pub struct Khat {
     /// The estimate, which is not finite if it cannot be computed.
     pub value: f64,
-    /// The limit for trusted draws: min(1 − 1/log₁₀ S, 0.7) for S draws.
+    /// Largest value for which draws are trusted: min(1 − 1/log₁₀ S, 0.7) for S draws.
     pub threshold: f64,
 }
 
@@ -228,7 +229,7 @@ pub struct Posterior {
     /// Draws of scalar parameters, most interesting first. The page draws only some of them and states the number of
     /// the others.
     pub marginals: Vec<Marginal>,
-    /// Variables among them with their own sections, such as predictions. The table and the figures omit them.
+    /// Names of variables that have sections of their own, such as predictions. The table and the figures omit them.
     pub elsewhere: Vec<String>,
 }
 
@@ -252,8 +253,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// The spread of the parameter, which determines the decimals. It is the standard deviation, or if that is unknown,
-    /// the standard deviation of a normal with the same 90 % interval.
+    /// Returns the spread of the parameter, which determines the number of decimals. It is the standard deviation, or
+    /// if that is unknown, the standard deviation of a normal distribution with the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -9,7 +9,7 @@ use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Interactive features of the page. Without it the page still has all content.
+/// Script for the interactive features of the page. Without it the page still has all content.
 const SCRIPT: &str = include_str!("script.js");
 
 /// Number of parameters in the summary that users can copy.
@@ -18,7 +18,7 @@ const SUMMARISED: usize = 20;
 /// Width and height of a chart with half the width of a page, in pixels.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
 
-/// The page as one HTML document.
+/// Renders a report as one HTML document.
 pub fn render(report: &Report) -> String {
     let title = match report.title.as_str() {
         "" => "Variational fit",
@@ -48,7 +48,7 @@ pub(crate) struct TableRow {
     pub cells: Vec<String>,
 }
 
-/// The page in plain text, for a message to a colleague.
+/// Returns a plain-text summary of the page, for a message to a colleague.
 fn summary(title: &str, report: &Report) -> String {
     let mut lines = vec![title.to_owned()];
     let subject = report.subject.iter().filter(|(_, value)| !value.is_empty());
@@ -90,7 +90,7 @@ fn summary(title: &str, report: &Report) -> String {
 pub(crate) struct Page(String);
 
 impl Page {
-    /// The beginning, up to the body.
+    /// Starts a page with everything before the body's content.
     fn start(title: &str) -> Self {
         let mut page = Self(String::with_capacity(1 << 16));
         let [light, dark] = properties();
@@ -104,7 +104,7 @@ impl Page {
         page
     }
 
-    /// The page with its end.
+    /// Ends the page, and returns its text.
     fn end(mut self, version: &str, footnote: &str) -> String {
         let words = ["Jensen", version].join(" ");
         let sentences = [format!("{}.", words.trim_end()), footnote.to_owned()];
@@ -125,7 +125,7 @@ impl Page {
         let _ = self.0.write_fmt(markup);
     }
 
-    /// A style declaration for a background in the colour of a series.
+    /// Returns a style declaration for a background in the colour of a series.
     pub fn ground(series: usize) -> String {
         format!("background:{}", Tint::Series(series).css())
     }
@@ -171,7 +171,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture to a group, of which a script shows the chosen one.
+    /// Adds a picture to a group. A script shows only the chosen picture of the group.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"

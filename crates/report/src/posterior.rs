@@ -15,10 +15,10 @@ const MARGINALS: usize = 24;
 const TABLE_ROWS: usize = 500;
 /// Number of rows visible without a filter.
 const FILTERED: usize = 8;
-/// Variables with a forest plot, and elements in each.
+/// Number of variables with a forest plot, and number of elements in each plot.
 const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
-/// Parameters in the map of correlations, and pairs drawn against each other.
+/// Number of parameters in the map of correlations, and number of pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
 /// Number of points in the plot of a pair. More cannot be distinguished at this size.
@@ -32,7 +32,7 @@ pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
     correlations(page, &posterior.marginals);
 }
 
-/// Omits predictions and densities of single records, which have their own sections.
+/// Returns the posterior without predictions and densities of single records, which have sections of their own.
 fn shown(posterior: &Posterior) -> Posterior {
     let explained = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);
@@ -50,7 +50,7 @@ fn shown(posterior: &Posterior) -> Posterior {
     }
 }
 
-/// A table in plain text of the first parameters.
+/// Returns a plain-text table of the first parameters, one line per parameter.
 pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
     let parameters = shown(posterior).parameters;
     let shown = &parameters[..parameters.len().min(most)];
@@ -168,7 +168,7 @@ fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     }
 }
 
-/// Variables with at least two elements, each with its elements, in order.
+/// Groups parameters by variable, and returns the variables with at least two elements, in order.
 fn variables(parameters: &[Parameter]) -> Vec<(&str, Vec<&Parameter>)> {
     let mut groups: Vec<(&str, Vec<&Parameter>)> = Vec::new();
     for p in parameters {
@@ -291,7 +291,7 @@ fn correlations(page: &mut Page, marginals: &[Marginal]) {
     page.push("</div>\n");
 }
 
-/// Draws of two parameters against each other.
+/// Plots draws of two parameters against each other.
 fn pair(a: &Marginal, b: &Marginal) -> Chart {
     let pairs: Vec<(f64, f64)> = (a.draws.iter().copied().zip(b.draws.iter().copied()))
         .filter(|(x, y)| x.is_finite() && y.is_finite())

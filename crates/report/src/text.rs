@@ -2,7 +2,7 @@
 
 use jensen_math::text::turns;
 
-/// Text that is literal inside HTML elements and double-quoted attributes.
+/// Escapes text for HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// `text` cut to `limit` characters with an ellipsis, not yet escaped.
+/// Cuts `text` to `limit` characters with an ellipsis. The result is not escaped.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_string();
@@ -30,12 +30,13 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Whether a text is a spelling of NaN.
+/// Returns whether a text contains words instead of a number.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }
 
-/// A number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
+/// Formats a number with about `digits` significant digits and a typographic minus sign. Digits are grouped from 10 000
+/// on.
 pub(crate) fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -57,7 +58,7 @@ pub(crate) fn number(x: f64, digits: usize) -> String {
     group(text)
 }
 
-/// A number with a fixed number of decimals, for axes and aligned columns.
+/// Formats a number with a fixed number of decimals, for axes and aligned columns.
 pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -78,7 +79,7 @@ pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     group(&text)
 }
 
-/// Powers of ten spelled with superscripts: 1.2×10⁻⁷.
+/// Formats a number as a product with a power of ten in superscripts: 1.2×10⁻⁷.
 pub(crate) fn scientific(x: f64, digits: usize) -> String {
     let text = format!("{x:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -95,7 +96,7 @@ pub(crate) fn scientific(x: f64, digits: usize) -> String {
     }
 }
 
-/// Decimals at which a row of figures shows its spread with three significant digits.
+/// Returns the number of decimals at which a row of figures shows its spread with three significant digits.
 pub(crate) fn decimals_for(spread: f64) -> usize {
     if spread.is_finite() && spread > 0.0 {
         (2.0 - spread.log10().floor()).clamp(0.0, 9.0) as usize
@@ -104,7 +105,7 @@ pub(crate) fn decimals_for(spread: f64) -> usize {
     }
 }
 
-/// Seconds in the unit that suits them.
+/// Formats seconds in a suitable unit.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() => "–".into(),
@@ -138,7 +139,7 @@ fn superscript(digits: &str) -> String {
     digits.chars().map(raised).collect()
 }
 
-/// Thin spaces between groups of three digits, minus sign proper.
+/// Groups digits by thin spaces, and uses a typographic minus sign.
 fn group(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("−", rest),

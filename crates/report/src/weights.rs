@@ -65,7 +65,7 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     page.push("</div>\n");
 }
 
-/// The meaning of a value of k̂: Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
+/// Explains a value of k̂, after Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
 fn meaning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -86,7 +86,7 @@ fn meaning(khat: Khat) -> &'static str {
     }
 }
 
-/// The beginning of a sentence about k̂ for refined draws.
+/// Returns the beginning of a sentence about k̂ for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -97,7 +97,7 @@ fn beginning(khat: Khat) -> &'static str {
     }
 }
 
-/// The position of k̂ between trusted and useless.
+/// Draws the position of k̂ between trusted and useless.
 fn gauge(khat: Khat) -> Scene {
     let (width, most) = (520.0, 1.2);
     let (top, thick) = (32.0, 14.0);
@@ -143,7 +143,8 @@ fn gauge(khat: Khat) -> Scene {
     scene
 }
 
-/// Weights relative to their mean in decreasing order on logarithmic axes; the tail that determines k̂ is highlighted.
+/// Plots the weights relative to their mean, in decreasing order, on logarithmic axes. The tail that determines k̂ is
+/// highlighted.
 fn decreasing(weights: &[f64]) -> Chart {
     let n = weights.len() as f64;
     // Weights that underflowed have no position on a logarithmic axis.

@@ -23,7 +23,8 @@ use crate::failure::Failure;
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 
-/// An iterate is evaluated when the oracle calls have grown by this factor since the last.
+/// Spacing of evaluations: an iterate is evaluated when the number of oracle calls has grown by this factor since the
+/// last evaluation.
 const SPACING: f64 = 1.06;
 
 /// The methods compared.
@@ -40,7 +41,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method's name in tables and legends.
+    /// Returns the method's name in tables and legends.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advi => "ADVI",
@@ -56,9 +57,9 @@ impl Method {
 pub struct Point {
     /// Number of iterations so far.
     pub iteration: u64,
-    /// Oracle calls so far.
+    /// Number of oracle calls so far.
     pub calls: f64,
-    /// Lane evaluations so far, where a Hessian-vector product counts as two.
+    /// Number of lane evaluations so far. A Hessian-vector product counts as two.
     pub lanes: u64,
     /// Seconds spent in the method so far.
     pub seconds: f64,
@@ -66,7 +67,7 @@ pub struct Point {
     pub bound: Option<f64>,
 }
 
-/// A run.
+/// The path of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The method.
@@ -79,19 +80,20 @@ pub struct Path {
     pub bound: Option<f64>,
     /// The status of the run at the end.
     pub status: String,
-    /// Whether its own rule reports convergence.
+    /// Whether the method's own stopping rule was met.
     pub converged: bool,
     /// Whether the run ended because a value was not finite.
     pub overflowed: bool,
 }
 
 impl Path {
-    /// The bound at the end, −∞ without one.
+    /// Returns the final bound, or −∞ if there is none.
     pub fn end(&self) -> f64 {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The first iterate from which all later iterates reach `threshold`; `None` if the last one does not.
+    /// Returns the first iterate from which on all iterates reach `threshold`. Returns `None` if the last iterate does
+    /// not.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -187,7 +189,7 @@ impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watche
 /// Runs `method` on a model.
 ///
 /// # Errors
-/// [`Failure::Stopped`] if the user interrupted.
+/// Returns [`Failure::Stopped`] if the user interrupted the run.
 pub fn follow(
     cancel: Cancel<'_>,
     model: &Model,
@@ -231,7 +233,7 @@ pub fn follow(
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 
 impl<'a> Cancel<'a> {
-    /// Taken from a context.
+    /// Takes the flag from a context.
     pub fn of(context: &Context<'a>) -> Self {
         Self(context.cancel())
     }

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::results::{Ours, ResultRow, Results, Scale, What};
 
-/// File of the rows.
+/// Name of the file with the rows.
 pub(crate) const RESULTS: &str = "results.json";
 
-/// Folder of intermediate results.
+/// Name of the folder with intermediate results.
 pub(crate) const KEPT: &str = "kept";
 
-/// Folder of files that parts make and may use again.
+/// Name of the folder with files that parts create and may reuse.
 pub(crate) const SCRATCH: &str = "scratch";
 
 /// The settings of a reproduction.
@@ -34,19 +34,19 @@ pub struct Setup<'a> {
     pub corpus: Option<PathBuf>,
     /// The scale of the run.
     pub scale: Scale,
-    /// Parts to run; all by default.
+    /// Names of the parts to run. If it is empty, all parts run.
     pub only: Vec<String>,
     /// Whether to keep the content of `out`. Rows of this scale and intermediate results are then not recomputed.
     pub resume: bool,
-    /// Threads of the pool that it runs in.
+    /// Number of threads of the pool in which the reproduction runs.
     pub threads: usize,
-    /// A line on the machine, for `results.json`.
+    /// A one-line description of the machine, for `results.json`.
     pub machine: String,
-    /// Set by another thread to stop after the current step.
+    /// A flag that another thread sets to stop the run after the current step.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The framework as a part sees it.
+/// The interface of the framework for a part.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -80,17 +80,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The corpus of the user.
+    /// Returns the path of the user's corpus.
     pub fn corpus(&self) -> Option<PathBuf> {
         self.setup.corpus.clone()
     }
 
-    /// The scale of the run.
+    /// Returns the scale of the run.
     pub fn scale(&self) -> Scale {
         self.setup.scale
     }
 
-    /// The first value at the quick scale, the second at the paper's scale.
+    /// Returns the first value at the quick scale, and the second value at the paper's scale.
     pub fn pick<T>(&self, quick: T, paper: T) -> T {
         match self.setup.scale {
             Scale::Quick => quick,
@@ -98,23 +98,23 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Threads of the pool that this runs in.
+    /// Returns the number of threads of the pool in which the part runs.
     pub fn threads(&self) -> usize {
         self.setup.threads
     }
 
-    /// The flag that stops a run, for [`jensen::run::Control`].
+    /// Returns the flag that stops a run, for [`jensen::run::Control`].
     pub fn cancel(&self) -> Option<&'a AtomicBool> {
         self.setup.cancel
     }
 
-    /// [`Context::check_stopped`] for other threads.
+    /// Returns a function that does the same as [`Context::check_stopped`], for other threads.
     pub fn stopper(&self) -> impl Fn() -> Result<(), Failure> + Sync + use<'a> {
         let setup = self.setup;
         move || stopped(setup)
     }
 
-    /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
+    /// Returns the path of a file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
     /// Fails if the file or folder does not exist. The message describes how to get it.
@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A path below the results, for a file that a part creates and may reuse, such as a corpus.
+    /// Returns a path in the folder of results, for a file that a part creates and may reuse, such as a corpus.
     ///
     /// # Errors
     /// Fails if its folder cannot be created.
@@ -145,10 +145,10 @@ impl<'a> Context<'a> {
         (self.say)(&line.to_string());
     }
 
-    /// Ends the run if the user asked for it. Call it between steps that take seconds.
+    /// Checks whether the user asked to end the run. Call it between steps that take seconds.
     ///
     /// # Errors
-    /// [`Failure::Stopped`] then.
+    /// Returns [`Failure::Stopped`] if the user asked to end the run.
     pub fn check_stopped(&self) -> Result<(), Failure> {
         stopped(self.setup)
     }
@@ -183,8 +183,8 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result, such as a trace from which several rows and a figure are computed. It is computed once
-    /// and stored in the folder `kept`, and a resumed run reads it. `name` may contain slashes and is unique within the
+    /// Computes an intermediate result, such as a trace from which several rows and a figure follow. The result is
+    /// stored in the folder `kept`, and a resumed run reads it. `name` may contain slashes and is unique within the
     /// experiment. Numbers must be finite: JSON supports no others.
     ///
     /// # Errors
@@ -251,17 +251,14 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Lists a row as not run, for this reason.
-    ///
-    /// # Errors
-    /// Fails if `results.json` cannot be written.
+    /// Adds a row that lists a quantity as not run, with the reason.
     pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
         let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
         self.results.put(row);
         self.write()
     }
 
-    /// Withdraws [`Context::not_run`].
+    /// Removes the row of [`Context::not_run`].
     pub(crate) fn now_run(&mut self, what: &str) -> Result<(), Failure> {
         self.results.remove(what, self.setup.scale);
         self.write()
@@ -296,7 +293,7 @@ fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
     folder.path().join(KEPT).join(format!("{file}.json"))
 }
 
-/// The intermediate results of a run at the same scale, if this one resumes it.
+/// Reads an intermediate result of an earlier run at the same scale, if this run resumes it.
 fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
     if !setup.resume {
         return Ok(None);

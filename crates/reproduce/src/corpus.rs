@@ -11,16 +11,16 @@ use crate::failure::Failure;
 /// A program with its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The name of its folder in `models`.
+    /// Name of its folder in `models`.
     pub name: &'static str,
     program: &'static str,
     data: &'static str,
 }
 
-/// Every program, in the order of the names, including the posteriors in `failures`.
+/// All programs, in alphabetical order of their names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// Beginnings of the names of Stan's solvers.
+/// Prefixes of the names of Stan's solvers.
 const SOLVERS: [&str; 6] = [
     "ode_",
     "dae",
@@ -31,7 +31,7 @@ const SOLVERS: [&str; 6] = [
 ];
 
 impl Entry {
-    /// The entry of this name.
+    /// Returns the entry with this name.
     ///
     /// # Errors
     /// Fails if the build does not have such a program.
@@ -45,13 +45,13 @@ impl Entry {
         })
     }
 
-    /// Whether every evaluation of the program solves differential or algebraic equations.
+    /// Returns whether every evaluation of the program solves differential or algebraic equations.
     #[must_use]
     pub fn solves(&self) -> bool {
         SOLVERS.iter().any(|name| self.program.contains(name))
     }
 
-    /// The program bound to its data, evaluated on one thread.
+    /// Compiles the program with its data. The model is evaluated on one thread.
     ///
     /// # Errors
     /// Fails if the program does not compile, because the corpus is newer than the library.
@@ -69,13 +69,13 @@ impl Entry {
 /// Posterior means and standard deviations of a program of the corpus, from reference draws.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reference {
-    /// The program.
+    /// Name of the program.
     pub model: String,
-    /// Mean and standard deviation by name of the scalar, in the order of the names.
+    /// Mean and standard deviation of each scalar, by name.
     pub parameters: BTreeMap<String, [f64; 2]>,
 }
 
-/// All references.
+/// Returns all references.
 ///
 /// # Errors
 /// Fails if the build has no references.
@@ -88,7 +88,7 @@ pub fn references() -> Result<Vec<Reference>, Failure> {
     })
 }
 
-/// `models/references.json`.
+/// The content of `models/references.json`.
 const REFERENCES: &str = include_str!(concat!(env!("OUT_DIR"), "/references.json"));
 
 #[cfg(test)]

@@ -20,28 +20,28 @@ pub struct Experiment {
 pub struct Piece {
     /// The name of the part for `--only`.
     pub name: &'static str,
-    /// The content of the part, in one line.
+    /// A one-line description of the content.
     pub about: &'static str,
     /// The smallest scale at which it runs: [`Scale::Paper`] for parts without a quick version.
     pub from: Scale,
-    /// Runs it.
+    /// The function that runs it.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,
 }
 
 impl Piece {
-    /// Whether the part runs at this scale.
+    /// Returns whether the part runs at this scale.
     pub fn runs_at(&self, scale: Scale) -> bool {
         self.from == Scale::Quick || scale == Scale::Paper
     }
 
-    /// The row in `results.json` for a part that was not run.
+    /// Returns the name of the row in `results.json` for a part that was not run.
     pub(crate) fn placeholder(&self) -> String {
         format!("{}: {}", self.name, self.about)
     }
 }
 
 impl Experiment {
-    /// The part of this name.
+    /// Returns the part with this name.
     pub fn part(&self, name: &str) -> Option<&Piece> {
         self.parts.iter().find(|part| part.name == name)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jensen::data::DataError;
 
-/// An early end. Complete rows are always on disk.
+/// The reason for an early end. Complete rows are already on disk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {

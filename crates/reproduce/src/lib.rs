@@ -97,7 +97,7 @@ pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 
-/// The clock: times are among the results of experiments.
+/// Reads the clock. Times are among the results of experiments.
 #[allow(clippy::disallowed_methods, reason = "what is measured is time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()

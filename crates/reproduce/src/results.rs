@@ -8,21 +8,21 @@ use std::path::Path;
 
 const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 
-/// Number of bootstrap samples, whose spread then has an error of 3 %.
+/// Number of bootstrap samples. With this number, the estimated standard error has a relative error of 3 %.
 const RESAMPLES: usize = 1000;
 
 /// The scale of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Real data; fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
+    /// Real data with fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
     Quick,
     /// The size used in the paper.
     Paper,
 }
 
 impl Scale {
-    /// The scale's name on the command line and in `results.json`.
+    /// Returns the scale's name on the command line and in `results.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -46,7 +46,7 @@ pub struct ResultRow {
     pub unit: String,
     /// Scale of the run.
     pub scale: Scale,
-    /// Number of seeds behind it.
+    /// Number of seeds behind the measured number.
     pub seeds: u64,
     /// Further notes.
     pub note: String,
@@ -55,7 +55,7 @@ pub struct ResultRow {
 /// All rows of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// The machine of the run.
     pub machine: String,
@@ -64,7 +64,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads `results.json`. `None` if the file does not exist.
+    /// Reads `results.json`. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has another format.
@@ -93,7 +93,7 @@ impl Results {
         write_atomic_bytes(path, (text + "\n").as_bytes())
     }
 
-    /// The finished row of this name and scale.
+    /// Returns the finished row with this name and scale.
     pub fn find(&self, what: &str, scale: Scale) -> Option<&ResultRow> {
         self.rows
             .iter()
@@ -119,7 +119,7 @@ impl Results {
     }
 }
 
-/// The subject of a row before its measurement.
+/// The quantity that a row measures, before the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct What {
     name: String,
@@ -128,7 +128,8 @@ pub struct What {
 }
 
 impl What {
-    /// A name, unique within the experiment, such as `Dyes: oracle calls of TrustVI`, and a unit.
+    /// Creates a quantity with a name, such as `Dyes: oracle calls of TrustVI`, and a unit. The name must be unique
+    /// within the experiment.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -145,12 +146,12 @@ impl What {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The row, once it is measured.
+    /// Returns the row, given its measurement.
     pub fn measured(self, ours: Ours, scale: Scale) -> ResultRow {
         let finite = |x: f64| x.is_finite().then_some(x);
         ResultRow {
@@ -176,7 +177,8 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// A single number from one run. A number that is not finite is written as `null`. Give the reason in a note.
+    /// Creates a measurement with a single number from one run. A number that is not finite is written as `null`. Give
+    /// the reason in a note.
     pub fn value(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -186,7 +188,7 @@ impl Ours {
         }
     }
 
-    /// The mean of one number per seed, with the standard error from their spread.
+    /// Returns the mean of one number per seed, with a standard error from their spread.
     pub fn mean_of(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
@@ -199,15 +201,16 @@ impl Ours {
         }
     }
 
-    /// A count of successes, with the standard deviation of its expectation under a uniform prior, because zero out of
-    /// ten does not prove a zero rate.
+    /// Creates a count of successes among `of` trials. Its standard error is that of the expectation under a uniform
+    /// prior, because zero out of ten does not prove a zero rate.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
         Self::value(count).se(of * (p * (1.0 - p) / (of + 3.0)).sqrt())
     }
 
-    /// A share of successes, with its standard error as for [`count`](Self::count). It is `None` without trials.
+    /// Creates a share of successes among `of` trials, with a standard error like that of [`count`](Self::count). The
+    /// share is absent without trials.
     pub fn share(count: usize, of: usize) -> Self {
         let counted = Self::count(count, of);
         let scale = |x: Option<f64>| x.map(|x| x / of as f64).filter(|x| x.is_finite());
@@ -218,7 +221,7 @@ impl Ours {
         }
     }
 
-    /// A quantile of numbers, interpolated linearly, with a bootstrap standard error.
+    /// Computes a quantile by linear interpolation, with a bootstrap standard error.
     pub fn quantile(figures: &[f64], share: f64) -> Self {
         let quantile = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -242,7 +245,7 @@ impl Ours {
         }
     }
 
-    /// The number, with the standard error of a median over seeds under a normal spread; `None` with fewer than two
+    /// Sets the standard error to that of a median over seeds with a normal spread. It is `None` with fewer than two
     /// seeds.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
@@ -254,7 +257,7 @@ impl Ours {
         }
     }
 
-    /// An entry without a number, for this reason.
+    /// Creates an entry without a number, with the reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,

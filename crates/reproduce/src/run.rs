@@ -9,7 +9,7 @@ use crate::results::{Results, What};
 
 /// Runs the parts in `setup` and returns the final content of `results.json`.
 ///
-/// Parts that are not run are rows without a number and with a note, also if the run ends early. `say` receives a
+/// Each part that is not run has a row with a note instead of a number, also if the run ends early. `say` receives a
 /// line of progress for each event.
 ///
 /// # Errors

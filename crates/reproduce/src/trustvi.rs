@@ -1,10 +1,10 @@
 //! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference
 //! through Stochastic Trust-Region Optimization*, 2017).
 //!
-//! The paper uses 183 programs of Stan's example models; this reproduction uses the corpus of the repository.
-//! Runtimes are oracle calls until the iterates stay above a threshold: the threshold for each pair of methods is the
-//! worse of their final bounds minus one nat. Of several runs of a method, the one with the median final bound is
-//! used.
+//! The paper uses 183 programs of Stan's example models; this reproduction uses the corpus of the repository. The
+//! runtime of a method is its number of oracle calls until the iterates stay above a threshold. The threshold for a
+//! pair of methods is the worse of their final bounds minus one nat. If a method has several runs, the one with the
+//! median final bound is used.
 
 use jensen::Problem;
 use jensen::density::LogDensity;
@@ -77,7 +77,7 @@ const METHODS: [Method; 4] = [
     Method::PaperTrust,
 ];
 
-/// Panels of a figure: the paper's caption and the program of ours.
+/// Panels of Figure 1: the paper's caption and the program in the corpus.
 const FIGURE1: [(&str, &str); 4] = [
     ("Dyes", "dyes_variance_components"),
     ("Birats", "birats_inv_wishart"),
@@ -96,10 +96,10 @@ const FIGURE2: [(&str, &str); 6] = [
     ("Kid IQ, interaction", "kidscore_interaction"),
 ];
 
-/// At the quick scale, every n-th program of the corpus is included.
+/// Step through the corpus at the quick scale: every eighth program is included.
 const QUICK_EVERY: usize = 8;
 
-/// Final bounds that differ by less are equal, in nats.
+/// Tolerance in nats. Final bounds that differ by less than this are equal.
 const EQUAL: f64 = 1.0;
 
 /// All runs on one model.
@@ -116,8 +116,8 @@ struct Job {
     seed: u64,
 }
 
-/// Runs of the methods on programs from `seeds` seeds. Every run is stored separately, so that a stopped reproduction
-/// continues with the next one and parts share common runs.
+/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. A stopped reproduction
+/// therefore continues with the next run, and parts share common runs.
 fn races(
     context: &mut Context<'_>,
     programs: &[&'static Entry],
@@ -158,14 +158,14 @@ impl Race {
         self.paths.iter().filter(|p| p.method == method).collect()
     }
 
-    /// The run with the median final bound; the lower of two middle ones.
+    /// Returns the run with the median final bound, or the lower of two middle ones.
     fn median(&self, method: Method) -> &Path {
         let mut paths = self.of(method);
         paths.sort_by(|a, b| a.end().total_cmp(&b.end()));
         paths[(paths.len() - 1) / 2]
     }
 
-    /// The highest final bound of all runs.
+    /// Returns the highest final bound of all runs.
     fn best(&self) -> f64 {
         self.paths
             .iter()
@@ -232,10 +232,10 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// Smallest distance from the best bound on the axis, in nats; smaller ones are drawn at it.
+/// Smallest distance from the best bound on the axis, in nats. Smaller distances are drawn here.
 const NEAREST: f64 = 0.01;
 
-/// The paths of all runs, log–log, up to a hundred times as far from the best bound as the start.
+/// Plots the paths of all runs on logarithmic axes, up to a hundred times the start's distance from the best bound.
 fn panel(
     title: &str,
     race: &Race,
@@ -243,7 +243,7 @@ fn panel(
     at: impl Fn(&crate::contest::Point) -> f64,
 ) -> Chart {
     let best = race.best();
-    let mut y = Axis::new("below the best bound (nats)").log();
+    let mut y = Axis::new("distance below the best bound (nats)").log();
     let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
     if let Some(start) = start {
         // Steps that nearly overflow would compress the rest.
@@ -265,7 +265,7 @@ fn panel(
     chart
 }
 
-/// Final bounds of a method, one per seed.
+/// Returns the final bounds of a method, one per seed.
 fn ends(race: &Race, method: Method) -> Vec<f64> {
     race.of(method).iter().map(|path| path.end()).collect()
 }
@@ -292,19 +292,20 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 
 /// The runs of a comparison.
 struct Subject {
-    /// The runs that represent TrustVI.
+    /// The method whose runs represent TrustVI.
     own: Method,
-    /// Every n-th program of the corpus.
+    /// Step through the corpus: every n-th program is included.
     every: usize,
     seeds: u64,
-    /// The prefix of the names of its rows.
+    /// Prefix of the names of its rows.
     prefix: &'static str,
-    /// Ends the names of its figures.
+    /// Suffix of the names of its figures.
     suffix: &'static str,
 }
 
 impl Subject {
-    /// The comparison at a scale: five seeds of every program, as in the paper, or one of a few.
+    /// Returns the comparison at the scale of the context: five seeds of every program, as in the paper, or one seed of
+    /// a few programs.
     fn usual(context: &Context<'_>) -> Self {
         Self {
             own: Method::Trust,
@@ -429,7 +430,7 @@ fn hfsgvi(context: &mut Context<'_>, subject: &Subject) -> Result<(), Failure> {
     scatter(context, subject, Method::Hfsgvi, &slow)
 }
 
-/// A method against TrustVI on one model.
+/// The comparison of a method with TrustVI on one model.
 struct Pair {
     name: String,
     dim: usize,
@@ -439,7 +440,7 @@ struct Pair {
     overflowed: bool,
 }
 
-/// The programs of a study.
+/// Runs the programs of a study.
 fn corpus(
     context: &mut Context<'_>,
     subject: &Subject,
@@ -485,7 +486,8 @@ fn corpus(
     Ok(pairs)
 }
 
-/// The shares of the models on which the final bounds are equal, TrustVI's is better, or the other's is better.
+/// Writes the shares of models on which the final bounds are equal, TrustVI's bound is better, or the other method's
+/// bound is better.
 fn outcomes(
     context: &mut Context<'_>,
     subject: &Subject,
@@ -523,7 +525,7 @@ fn outcomes(
     Ok(())
 }
 
-/// Oracle calls of a model that counts.
+/// Numbers of oracle calls of both methods on a model that meets the condition of [`runtimes`].
 struct Runtime {
     dim: usize,
     other: f64,
@@ -537,7 +539,7 @@ impl Runtime {
     }
 }
 
-/// Runtimes of the models on which the other method takes at least five iterations to the threshold.
+/// Returns the runtimes on the models for which the other method takes at least five iterations to the threshold.
 fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
     pairs
         .iter()
@@ -560,13 +562,13 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
         .collect()
 }
 
-/// The quantile of a figure, or no value if there are no runtimes.
+/// Returns a quantile of a figure over the models, or no value if there are no runtimes.
 fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> Ours {
     let figures: Vec<f64> = runtimes.iter().map(figure).collect();
     Ours::quantile(&figures, share)
 }
 
-/// Oracle calls of both methods, one point per model.
+/// Plots the oracle calls of both methods, one point per model.
 fn scatter(
     context: &mut Context<'_>,
     subject: &Subject,

@@ -15,13 +15,13 @@ use crate::results::{Ours, What};
 /// A fit and its reference, with one entry for each scalar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Comparison {
-    /// (mean − reference mean) / reference sd.
+    /// Errors of the means in units of the reference: (mean − reference mean) / reference sd.
     means: Vec<f64>,
-    /// Mean-field sd / reference sd.
+    /// Ratios of standard deviations: mean-field sd / reference sd.
     narrow: Vec<f64>,
-    /// (mean − reference mean) / reference sd with linear response.
+    /// Errors of the means with linear response: (mean − reference mean) / reference sd.
     response_means: Vec<f64>,
-    /// Sd by linear response / reference sd.
+    /// Ratios of standard deviations: sd by linear response / reference sd.
     wide: Vec<f64>,
     seconds: f64,
     note: String,
@@ -72,7 +72,7 @@ fn median_error(ratios: &[f64]) -> f64 {
     median(&ratios.iter().map(|r| (r - 1.0).abs()).collect::<Vec<_>>())
 }
 
-/// Runs the part.
+/// Runs the comparison.
 pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let references = references()?;
     let draws = context.pick(10_000, 40_000);
@@ -140,7 +140,7 @@ pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     draw(context, &found)
 }
 
-/// Ratios of standard deviations to those of the reference draws, scalar by scalar.
+/// Ratios of standard deviations to the standard deviations of the reference draws, scalar by scalar.
 fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> {
     let mut pairs: Vec<(f64, f64)> = found
         .iter()

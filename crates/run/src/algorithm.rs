@@ -42,7 +42,7 @@ pub trait Algorithm {
     /// The input of a run.
     type Output;
 
-    /// The state before the first step.
+    /// Returns the state before the first step.
     ///
     /// # Errors
     /// Fails with a [`Status`] (usually [`Status::Diverged`]) if there is no valid initial state.
@@ -51,6 +51,6 @@ pub trait Algorithm {
     /// Performs step number `iteration` (the first is 1).
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step;
 
-    /// The result at `state`. The loop calls this once, however the run ends.
+    /// Returns the result at `state`. The loop calls this once, however the run ends.
     fn output(&mut self, state: &Self::State) -> Self::Output;
 }

@@ -51,7 +51,7 @@ pub trait Snapshot: Sized {
 }
 
 impl Archive {
-    /// An empty archive.
+    /// Creates an empty archive.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,7 +94,7 @@ impl Archive {
         }
     }
 
-    /// The archive that [`nest`](Self::nest) stored under `prefix.`; empty if there is none.
+    /// Returns the archive that [`nest`](Self::nest) stored under `prefix.`; empty if there is none.
     pub fn nested(&self, prefix: &str) -> Archive {
         let inner = |name: &String| {
             name.strip_prefix(prefix)
@@ -115,7 +115,7 @@ impl Archive {
         }
     }
 
-    /// A tensor.
+    /// Returns a tensor.
     ///
     /// # Errors
     /// Fails if there is no tensor of that name.
@@ -125,7 +125,7 @@ impl Archive {
             .ok_or_else(|| ArchiveError(format!("the tensor `{name}` is missing")))
     }
 
-    /// The elements of a tensor.
+    /// Returns the elements of a tensor.
     ///
     /// # Errors
     /// Fails if there is no tensor of that name.
@@ -133,7 +133,7 @@ impl Archive {
         Ok(self.tensor(name)?.data.clone())
     }
 
-    /// The elements of a tensor that must have `len` of them.
+    /// Computes the elements of a tensor that must have `len` of them.
     ///
     /// # Errors
     /// Fails if the tensor is missing or has another number of elements.
@@ -148,7 +148,7 @@ impl Archive {
         Ok(data)
     }
 
-    /// A counter, flag, word or other JSON value.
+    /// Returns a counter, flag, word or other JSON value.
     ///
     /// # Errors
     /// Fails if the value is missing or has another type.

@@ -146,7 +146,7 @@ fn little_endian(data: &[f64]) -> Vec<u8> {
     bytes.into_flattened()
 }
 
-/// SHA-256 over the header without its digest and over every tensor's name, shape and bytes.
+/// Returns SHA-256 over the header without its digest and over every tensor's name, shape and bytes.
 fn digest(header: &Header, archive: &Archive) -> String {
     let bare = Header {
         digest: String::new(),
@@ -173,7 +173,7 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// The identity of a result from which no run continues, so that nothing else needs to agree.
+    /// Returns the identity of a result from which no run continues, so that nothing else needs to agree.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -198,7 +198,7 @@ impl Checkpoint {
         }
     }
 
-    /// The checkpoint as bytes. The same content always gives the same bytes.
+    /// Returns the checkpoint as bytes. The same content always gives the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut header = Header {
             format: FORMAT_VERSION,
@@ -287,7 +287,7 @@ impl Checkpoint {
         })
     }
 
-    /// The differences between this checkpoint and a run with `identity` by this version of the crate.
+    /// Returns the differences between this checkpoint and a run with `identity` by this version of the crate.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;

@@ -36,7 +36,7 @@ pub struct Interrupt<'a> {
 const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {
-    /// An interrupt with a flag and a time limit.
+    /// Creates an interrupt with a flag and a time limit.
     pub fn new(cancel: Option<&'a AtomicBool>, clock: &'a dyn Clock) -> Self {
         Self {
             cancel,
@@ -51,7 +51,7 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// An interrupt that never stops a step, for short steps.
+    /// Returns an interrupt that never stops a step, for short steps.
     pub fn between_steps(self) -> Self {
         Self {
             within_steps: false,
@@ -59,7 +59,7 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// Whether the current step will be discarded. Once true, it stays true until the step has ended.
+    /// Returns whether the current step will be discarded. Once true, it stays true until the step has ended.
     pub fn is_over(&self) -> bool {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
@@ -71,8 +71,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Whether the caller should compute its output quickly, because an interrupt ended the run, the time is up, or the
-    /// user cancelled the output.
+    /// Returns whether the caller should compute its output quickly, because an interrupt ended the run, the time is
+    /// up, or the user cancelled the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
@@ -81,7 +81,7 @@ impl<'a> Interrupt<'a> {
         hurried()
     }
 
-    /// Whether the output of an interrupted run has used up its time.
+    /// Returns whether the output of an interrupted run has used up its time.
     pub fn is_late(&self) -> bool {
         let late = self.is_hurried()
             && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed));

@@ -22,7 +22,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of iterations only.
+    /// Returns a budget of iterations only.
     pub fn iterations(max_iterations: u64) -> Self {
         Self {
             max_iterations,
@@ -44,7 +44,7 @@ impl Budget {
 
 /// A wall clock for the parts of a run.
 pub trait Clock: Sync {
-    /// Seconds since an arbitrary fixed moment. They never decrease.
+    /// Computes the seconds since an arbitrary fixed moment. They never decrease.
     fn seconds(&self) -> f64;
 }
 
@@ -109,7 +109,7 @@ pub struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// A run under `budget` without checkpoints or interruption.
+    /// Creates a run under `budget` without checkpoints or interruption.
     pub fn new(budget: Budget, clock: &'a dyn Clock, observer: &'a mut dyn Observer) -> Self {
         Self {
             budget,
@@ -187,7 +187,7 @@ pub fn run<A: Algorithm>(
 /// Additional seconds for the initial state, because a start cut short is the beginning of a longer one.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. An interrupted start has no results.
+/// Returns the first state. An interrupted start has no results.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,
@@ -205,7 +205,7 @@ fn begin<A: Algorithm>(
     Err(ended_from_outside(control, 0))
 }
 
-/// The status of an interrupted run: cancelled, or out of time.
+/// Returns the status of an interrupted run: cancelled, or out of time.
 fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
     match control.budget.max_seconds.filter(|_| !cancelled) {
@@ -217,7 +217,7 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
-/// The reason to end a run before its next iteration: the caller, or an exhausted budget.
+/// Returns the reason to end a run before its next iteration: the caller, or an exhausted budget.
 fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });

@@ -80,7 +80,7 @@ impl Status {
         matches!(self, Self::Converged { .. })
     }
 
-    /// Whether the caller or the time limit ended the run before it finished.
+    /// Returns whether the caller or the time limit ended the run before it finished.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,
@@ -92,7 +92,7 @@ impl Status {
         )
     }
 
-    /// A fixed word for files: `converged`, `budget_reached`, `stalled`, `diverged`, `interrupted`.
+    /// Returns a fixed word for files: `converged`, `budget_reached`, `stalled`, `diverged`, `interrupted`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "converged",
@@ -103,7 +103,7 @@ impl Status {
         }
     }
 
-    /// Advice; empty if there is nothing to do.
+    /// Returns advice.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "",

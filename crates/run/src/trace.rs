@@ -28,7 +28,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record with only the count of evaluations set.
+    /// Creates a record with only the count of evaluations set.
     pub fn new(oracle_calls: u64) -> Self {
         Self {
             oracle_calls,
@@ -59,7 +59,7 @@ impl Record {
         self
     }
 
-    /// Whether two records agree in everything but `seconds`, bit for bit.
+    /// Returns whether two records agree in everything but `seconds`, bit for bit.
     pub fn same_result(&self, other: &Self) -> bool {
         let bits = |x: Option<f64>| x.map(f64::to_bits);
         self.iteration == other.iteration
@@ -91,7 +91,7 @@ pub trait Observer {
         let _ = progress;
     }
 
-    /// A remark for the user (a forced resume, a checkpoint that could not be written).
+    /// Passes on a remark for the user (a forced resume, a checkpoint that could not be written).
     fn note(&mut self, note: &str) {
         let _ = note;
     }

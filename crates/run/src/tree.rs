@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-/// The sum of parts of any type over a binary tree: first neighbouring parts in pairs, then pairs of pairs. The bits
-/// depend only on the parts and their order, and not on which worker adds them. A reduction across workers does not
-/// guarantee this.
+/// Returns the sum of parts of any type over a binary tree: first neighbouring parts in pairs, then pairs of pairs. The
+/// bits depend only on the parts and their order, and not on which worker adds them. A reduction across workers does
+/// not guarantee this.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

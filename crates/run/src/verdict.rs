@@ -23,14 +23,14 @@ impl Reason {
         }
     }
 
-    /// An observation without advice.
+    /// Returns an observation without advice.
     pub fn bare(sentence: impl Into<String>) -> Self {
         Self::new(sentence, "")
     }
 }
 
 impl fmt::Display for Reason {
-    /// The sentence, then the advice.
+    /// Writes the sentence, then the advice.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)?;
         if !self.advice.is_empty() {

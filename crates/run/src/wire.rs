@@ -7,7 +7,7 @@ pub struct Writer<'a> {
     written: usize,
 }
 
-/// The number of bytes that `write` produces.
+/// Returns the number of bytes that `write` produces.
 pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     let mut writer = Writer {
         memory: None,
@@ -23,7 +23,7 @@ pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     write(&mut Writer { memory, written: 0 });
 }
 
-/// The bytes that `write` produces.
+/// Returns the bytes that `write` produces.
 pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = vec![0; size(&write)];
     fill(&mut out, write);

@@ -1,5 +1,5 @@
-//! Constructs of correct programs that neither evaluator can compute. They are reported with their location before any
-//! data are read.
+//! Finds constructs of correct programs that neither evaluator can compute. They are reported with their location
+//! before any data are read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -21,7 +21,8 @@ enum Context {
     Density,
 }
 
-/// The constructs of a program that cannot be evaluated, with one error per location, in the order of the source.
+/// Returns an error for each construct of a program that cannot be evaluated. There is one error per location, in the
+/// order of the source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,
@@ -43,7 +44,7 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the graph supports a library function whose arguments depend on parameters.
+/// Returns whether the graph supports a library function whose arguments depend on parameters.
 fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
     distributions::formula(name).is_some() || functions::find(name).is_some()
@@ -51,7 +52,7 @@ fn lowers(id: BuiltinId) -> bool {
 
 struct Search<'p> {
     program: &'p Program,
-    /// Functions whose bodies have been searched, for each [`Context`].
+    /// The functions whose bodies have been searched, for each [`Context`].
     seen: Vec<[bool; 2]>,
     found: Vec<Diagnostic>,
 }

@@ -1,5 +1,5 @@
-//! The reported values of draws. They are computed in batches by the graph if the program has one, and otherwise one by
-//! one.
+//! Computes the reported values of draws. If the program has a graph for them, it computes many draws at once.
+//! Otherwise they are computed one by one.
 
 use std::sync::OnceLock;
 
@@ -23,10 +23,10 @@ use crate::value::Value;
 use crate::value::error::FnResult;
 use crate::value::sized::Sized;
 
-/// Largest number of values of all draws that are computed together.
+/// The largest number of values, over all draws, that are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. For draws that the graph rejects or for which it has no
+/// Computes the reported values of a program with its data. For draws that the graph rejects, or for which it has no
 /// finite value, the interpreter computes the values or finds the reason.
 pub struct Outputs {
     bound: BoundModel,
@@ -38,15 +38,15 @@ pub struct Outputs {
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
-    /// Outputs: the reported values, and whether the draw is rejected.
+    /// Computes the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// Number of draws that are evaluated together.
+    /// The number of draws that are evaluated together.
     block: usize,
 }
 
 impl Outputs {
-    /// The outputs of a program. The graph is built when draws are first requested.
+    /// Creates the outputs of a program. The graph is built when draws are first requested.
     pub fn new(bound: BoundModel, simd: Simd) -> Self {
         Self {
             bound,
@@ -55,12 +55,12 @@ impl Outputs {
         }
     }
 
-    /// The program with its data.
+    /// Returns the program with its data.
     pub fn bound(&self) -> &BoundModel {
         &self.bound
     }
 
-    /// The outputs restricted to the wanted variables.
+    /// Returns outputs that are restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();
@@ -69,8 +69,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph; `None` if this needs
-    /// the interpreter.
+    /// Returns the values at each draw, as [`Posterior::constrain_all`] does, but uses only the graph. A draw that
+    /// needs the interpreter gives `None`.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -143,7 +143,8 @@ impl Programs {
         }
     }
 
-    /// The values at each of at most [`block`](Self::block) draws; `None` if the interpreter is needed.
+    /// Returns the values at each of at most [`block`](Self::block) draws. A draw that needs the interpreter gives
+    /// `None`.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -215,7 +216,7 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// Output `which` of a run, row by row.
+/// Returns output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);
@@ -235,8 +236,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// The draws of the function with the arguments at `computed` positions, in storage order. `None` if it rejects
-    /// them.
+    /// Draws numbers from the function, in storage order. `computed` returns the values of its arguments by their
+    /// positions. Returns `None` if the function rejects its arguments.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);

@@ -1,6 +1,6 @@
 //! Source files and positions in them.
 
-/// Index of a source file; 0 is the main file.
+/// The index of a source file. File 0 is the main file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
@@ -9,14 +9,14 @@ pub struct FileId(pub u32);
 pub struct Span {
     /// The file.
     pub file: FileId,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The range from the start of `self` to the end of `last`.
+    /// Returns the range from the start of `self` to the end of `last`.
     pub fn to(self, last: Span) -> Span {
         if self.file == last.file && last.end >= self.end {
             Span {
@@ -29,17 +29,17 @@ impl Span {
     }
 }
 
-/// A file's name and text.
+/// A source file: its name and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Name shown in messages.
+    /// The name shown in messages.
     pub name: String,
     /// The whole text.
     pub text: String,
 }
 
 impl SourceFile {
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset, both from 1. Columns count characters.
     pub fn line_column(&self, offset: u32) -> (usize, usize) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 /// Compares a text with the one stored in `tests/golden/NAME` of the crate whose manifest is in `folder`
-/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment the file is written instead; read the
-/// difference before you commit it.
+/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment, the function writes the file
+/// instead. Read the difference before you commit it.
 ///
 /// # Panics
 /// Panics if the texts differ, with the first differing line, or the file cannot be read or written.

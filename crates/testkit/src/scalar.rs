@@ -1,4 +1,4 @@
-//! A batched density from generic scalar code, which is slow, exact, and short to write.
+//! Builds a batched density from generic scalar code, which is slow, exact and short to write.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
@@ -6,18 +6,18 @@ use crate::{Dual, Real};
 
 /// A log density as scalar code over any [`Real`].
 pub trait ScalarModel: Sync {
-    /// The unconstrained dimension.
+    /// Returns the unconstrained dimension.
     fn dim(&self) -> usize;
-    /// The log density at `z`.
+    /// Returns the log density at `z`.
     fn log_density<T: Real>(&self, z: &[T]) -> T;
 }
 
-/// The batched density of a [`ScalarModel`]: gradients by d passes of dual numbers, Hessian-vector
-/// products by d passes of nested ones.
+/// The batched density of a [`ScalarModel`]. Gradients take d passes with dual numbers, and Hessian-vector products
+/// take d passes with nested dual numbers.
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// The draws of the last linearisation.
+/// Scratch memory, which holds the draws of the last linearisation.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

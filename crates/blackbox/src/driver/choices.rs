@@ -60,9 +60,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The richer family under the policy. There is none for a single coordinate, and none for minibatches if a full
-    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
-    /// as long.
+    /// Returns the richer family under the policy. There is none for a single coordinate, and none for minibatches if a
+    /// full covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes
+    /// twice as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -78,7 +78,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether the driver tries the conditionally structured Gaussian before the richer family.
+    /// Returns whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -86,7 +86,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && has_few_globals(self.density)
     }
 
-    /// The family after the first.
+    /// Returns the family after the first.
     pub(super) fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -94,9 +94,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that failed its checks. It does if
-    /// the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to start
-    /// there, or if no refinement follows.
+    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. It
+    /// does if the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to
+    /// start there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
@@ -105,7 +105,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
-    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
+    /// Returns whether a precision with the density's pattern has far fewer parameters than a full covariance.
     pub(super) fn is_sparse(&self) -> bool {
         let dim = self.density.dim();
         if dim < SPARSE_FROM || self.records.is_some() {
@@ -115,8 +115,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// The richer family to fit immediately, if the first family is too far from the posterior at the optimum that the
-    /// starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
+    /// Returns the richer family to fit immediately, if the first family is too far from the posterior at the optimum
+    /// that the starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
         family: &Arc<dyn Family>,
@@ -133,7 +133,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.is_far_off(family, omega, calls).then_some(second)
     }
 
-    /// Whether a member of a family is too far from the posterior to be useful.
+    /// Returns whether a member of a family is too far from the posterior to be useful.
     pub(super) fn is_far_off(
         &self,
         family: &Arc<dyn Family>,
@@ -149,8 +149,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
-    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
-    /// starts found.
+    /// Computes the member of a family that corresponds to the result of a full-rank Gaussian and to the other modes
+    /// that the starts found.
     pub(super) fn upon(
         &self,
         family: &dyn Family,
@@ -161,7 +161,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
+    /// Returns means and log standard deviations at the modes that starts found and that are not relabellings of the
+    /// best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -177,7 +178,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             .collect()
     }
 
-    /// The mixture to fit if the starts found modes that the fit does not cover.
+    /// Returns the mixture to fit if the starts found modes that the fit does not cover.
     pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
@@ -215,8 +216,8 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode. Otherwise
-/// it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
+/// Returns whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode.
+/// Otherwise it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -247,13 +248,13 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Whether a density has global parameters, and local parameters that interact with few others.
+/// Returns whether a density has global parameters, and local parameters that interact with few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
     let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 
-/// Coordinates of a start's mean.
+/// Returns the number of coordinates of a start's mean.
 fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }

@@ -128,8 +128,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The result to report: a converged result whose draws can be used if there is one, otherwise the result with the
-/// highest bound.
+/// Returns the result to report: a converged result whose draws can be used if there is one, otherwise the result with
+/// the highest bound.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
@@ -152,7 +152,8 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Number of draws for the final bound: that of the settings, or fewer for minibatch methods with many records.
+/// Returns the number of draws for the final bound: the number in the settings, or fewer for minibatch methods with
+/// many records.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

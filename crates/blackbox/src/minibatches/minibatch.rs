@@ -88,7 +88,7 @@ pub struct MinibatchState {
 }
 
 impl MethodState for MinibatchState {
-    /// The best average if there is one, otherwise the iterate.
+    /// Returns the best average if there is one, otherwise the iterate.
     fn omega(&self) -> &[f64] {
         if self.best.is_empty() {
             &self.omega
@@ -97,7 +97,7 @@ impl MethodState for MinibatchState {
         }
     }
 
-    /// Gradients of single records at single draws.
+    /// Returns gradients of single records at single draws.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -119,7 +119,7 @@ impl MinibatchState {
 }
 
 impl<'a, D: RecordDensity> Minibatch<'a, D> {
-    /// A fit of `family` from `start`, after a check of its memory.
+    /// Creates a fit of `family` from `start`, after a check of its memory.
     ///
     /// # Errors
     /// Uses the given kernels instead of the fastest ones of this machine.
@@ -195,7 +195,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         &self.batches
     }
 
-    /// Whether this epoch updates the entries of the batch.
+    /// Returns whether this epoch updates the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }

@@ -114,7 +114,7 @@ impl MethodState for SmisoState {
         &self.omega
     }
 
-    /// Gradients of single records at single draws.
+    /// Returns gradients of single records at single draws.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -130,8 +130,8 @@ const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// The largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if there is no
-/// curvature.
+/// Computes the largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if
+/// there is no curvature.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -163,7 +163,7 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
 const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     ///
     /// # Errors
     /// Fails if batch, draws and α conflict, or the entries would exceed the memory limit.

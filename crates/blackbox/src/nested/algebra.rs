@@ -3,7 +3,7 @@
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::reduce::{axpy, dot};
 
-/// The least-squares weight of each point, from the features there.
+/// Returns the least-squares weight of each point, from the features there.
 pub(super) fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let f = rows[0].len();
     let mut gram = vec![0.0; f * f];
@@ -22,7 +22,7 @@ pub(super) fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(solved.collect())
 }
 
-/// `mean + A x`, where A is a lower triangle stored as a full square.
+/// Computes `mean + A x`, where A is a lower triangle stored as a full square.
 pub(super) fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
     let k = mean.len();
     (0..k)
@@ -30,7 +30,7 @@ pub(super) fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// `A B` for two lower triangles.
+/// Computes `A B` for two lower triangles.
 pub(super) fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     let mut out = vec![0.0; k * k];
     for i in 0..k {
@@ -41,7 +41,7 @@ pub(super) fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     out
 }
 
-/// The lower factor of the covariance, from the lower factor of the precision.
+/// Computes the lower factor of the covariance, from the lower factor of the precision.
 pub(super) fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
     let mut covariance = vec![0.0; k * k];
     for i in 0..k {

@@ -9,7 +9,7 @@ use crate::reduce::{axpy, dot};
 /// A mean and a covariance.
 pub(super) type Spread = (Vec<f64>, Vec<f64>);
 
-/// Mean and covariance of weighted points.
+/// Returns the mean and covariance of weighted points.
 pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     let mut mean = vec![0.0; k];
     for (x, w) in x.iter().zip(weights) {
@@ -30,8 +30,8 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
 /// the share were half, the remaining errors would be as large as those that are corrected.
 const ELSEWHERE: f64 = 0.25;
 
-/// The Gaussian whose log density is the least-squares quadratic of the log mass at the points, with its exact moments
-/// and its moments estimated from the points. `None` if the mass is not nearly Gaussian.
+/// Returns the Gaussian whose log density is the least-squares quadratic of the log mass at the points, with its exact
+/// moments and its moments estimated from the points. `None` if the mass is not nearly Gaussian.
 pub(super) fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
     let features = |x: &[f64]| {
         let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));

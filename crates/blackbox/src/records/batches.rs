@@ -65,20 +65,20 @@ impl Batches {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
+    /// Returns the epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The range of positions of batch `k` in the order of an epoch.
+    /// Returns the range of positions of batch `k` in the order of an epoch.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
     }
 
-    /// The order of an epoch.
+    /// Returns the order of an epoch.
     pub fn order(&self, epoch: u64) -> Vec<u32> {
         let mut order = Order::default();
         let mut all = Vec::with_capacity(self.records);
@@ -86,7 +86,7 @@ impl Batches {
         all
     }
 
-    /// Records in this range of the epoch's order.
+    /// Returns records in this range of the epoch's order.
     fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
         let mut order: Vec<u32> = range.collect();
         rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
@@ -112,7 +112,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The batch of an iteration.
+    /// Returns the batch of an iteration.
     pub(crate) fn batch(&mut self, batches: &Batches, iteration: u64) -> &[u32] {
         if self.iteration != Some(iteration) {
             let (epoch, k) = batches.position(iteration);

@@ -52,7 +52,7 @@ impl Change {
         self.few.then_some(&self.touched)
     }
 
-    /// Whether all changes to the table are finite.
+    /// Returns whether all changes to the table are finite.
     pub(super) fn is_finite(&self, table: &Table) -> bool {
         let finite = |change: &[f64]| match self.touched() {
             Some(touched) => touched.iter().all(|&i| change[i as usize].is_finite()),

@@ -70,7 +70,7 @@ impl RecordEstimator {
         Self::JointExact,
     ];
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Naive => NAMES[0],
@@ -86,7 +86,7 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion at the current mean.
+    /// Computes the weight of the expansion at the current mean.
     pub(crate) fn expansion(self) -> f64 {
         match self {
             Self::Cv => 1.0,
@@ -95,7 +95,7 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the table at the draw.
+    /// Computes the weight of the table at the draw.
     pub(crate) fn incremental(self) -> f64 {
         match self {
             Self::Inc => 1.0,
@@ -104,7 +104,7 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether the estimator subtracts an expansion of the prior.
+    /// Returns whether the estimator subtracts an expansion of the prior.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
             Self::JointExact => 1.0,
@@ -113,17 +113,17 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether the estimator subtracts an expansion at the stored point of a record.
+    /// Returns whether the estimator subtracts an expansion at the stored point of a record.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether the estimator stores the last mean of every record, as far as the model needs it.
+    /// Returns whether the estimator stores the last mean of every record, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }
 
-    /// Whether the estimator keeps a table between iterations.
+    /// Returns whether the estimator keeps a table between iterations.
     pub fn remembers(self) -> bool {
         !matches!(self, Self::Naive | Self::Stl | Self::Cv)
     }

@@ -18,13 +18,13 @@ use crate::reduce::axpy;
 ///
 /// The noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
-    /// The number of parameters.
+    /// Returns the number of parameters.
     fn parameters(&self) -> usize;
 
-    /// N.
+    /// Returns N.
     fn records(&self) -> usize;
 
-    /// Number of standard normal numbers per record and iteration.
+    /// Returns the number of standard normal numbers per record and iteration.
     fn noise_dim(&self) -> usize;
 
     /// Adds `Σ ∇f(w; n, εₙ)` to `out` and returns `Σ f(w; n, εₙ)`.
@@ -102,7 +102,7 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("generic");
 
 impl<'a, O: DoublyStochastic> Generic<'a, O> {
-    /// A run from `start`.
+    /// Creates a run from `start`.
     ///
     /// # Errors
     /// Fails if batch, warm-up and estimator conflict, or the snapshots would exceed the memory limit.

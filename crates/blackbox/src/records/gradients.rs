@@ -116,7 +116,8 @@ pub struct GradientRequest<'r> {
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed, iteration, s).
+/// Writes standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed,
+/// iteration, s).
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -148,7 +149,7 @@ pub(crate) fn fill_noise(
 }
 
 jensen_math::simd_fn! {
-    /// `displacement = exp(λ) ε`, `z = μ + displacement`.
+    /// Computes `displacement = exp(λ) ε`, `z = μ + displacement`.
     fn displace, displace_fn = <V>(mean: &[f64], log_sd: &[f64], noise: &[f64], displacement: &mut [f64], z: &mut [f64]) {
         let n = mean.len();
         assert!(log_sd.len() == n && noise.len() == n && displacement.len() == n && z.len() == n);
@@ -175,7 +176,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `mean = g + c`, `log_sd = g · displacement + 1`.
+    /// Computes `mean = g + c`, `log_sd = g · displacement + 1`.
     fn assemble, assemble_fn = <V>(g: &[f64], c: &[f64], displacement: &[f64], mean: &mut [f64], log_sd: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((((g, c), d), mean), log_sd) in g.iter().zip(c).zip(displacement).zip(mean).zip(log_sd) {
@@ -184,7 +185,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += exp(2λ) h`.
+    /// Computes `out += exp(2λ) h`.
     fn add_variances_times, add_variances_times_fn = <V>(log_sd: &[f64], h: &[f64], out: &mut [f64]) {
         let rows = log_sd.chunks(LANES).zip(h.chunks(LANES)).zip(out.chunks_mut(LANES));
         for ((log_sd, h), out) in rows {
@@ -199,14 +200,15 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Whether all numbers are finite. It checks whole ranges, which compile to vector code.
+/// Returns whether all numbers are finite. It checks whole ranges, which compile to vector code.
 pub(super) fn all_finite(x: &[f64]) -> bool {
     x.chunks(256)
         .all(|part| part.iter().fold(true, |fine, x| fine & x.is_finite()))
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch` records.
+    /// Creates gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch`
+    /// records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -252,7 +254,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The initial memory of `estimator`.
+    /// Returns the initial memory of `estimator`.
     pub fn table(&self, estimator: RecordEstimator) -> Table {
         let (d, n) = (self.density.dim(), self.density.records());
         let linear = self.density.linear().map(|linear| linear.width());
@@ -285,8 +287,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Whether the second-order part corrects the gradient of the spread. This requires the diagonal of the Hessian,
-    /// and a family that needs nothing else.
+    /// Returns whether the second-order part corrects the gradient of the spread. This requires the diagonal of the
+    /// Hessian, and a family that needs nothing else.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();

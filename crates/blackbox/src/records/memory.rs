@@ -31,7 +31,7 @@ impl Footprint {
     }
 }
 
-/// The peak memory of a fit with `estimator`, excluding the memory of the model.
+/// Returns the peak memory of a fit with `estimator`, excluding the memory of the model.
 ///
 /// The table of a linear predictor has K numbers per record, and the table of expectations has two. Any other model
 /// stores `2⌈N/B⌉ − 1` slots, each with one mean (all of ω for `inc` and `ens`), or only with the coordinates that a
@@ -70,7 +70,7 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// The average number of coordinates that a batch touches, if it is small.
+/// Returns the average number of coordinates that a batch touches, if it is small.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());

@@ -25,7 +25,7 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
-    /// The inputs of the columns other than those of the draws, B·K.
+    /// The inputs of the columns that do not belong to draws, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
@@ -61,7 +61,7 @@ fn set_column(x: &[f64], first: usize, stride: usize, out: &mut [f64]) {
     }
 }
 
-/// `target += factor · column` of a matrix of C columns.
+/// Computes `target += factor · column` of a matrix of C columns.
 fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: &mut [f64]) {
     for (target, row) in target.iter_mut().zip(rows.as_chunks::<C>().0) {
         *target += factor * row[column];
@@ -120,7 +120,7 @@ impl<'l> Parts<'l> {
 }
 
 impl Predictors {
-    /// η of a batch at the draws z and at the mean. It reads only the `touched` coordinates, if given.
+    /// Computes η of a batch at the draws z and at the mean. It reads only the `touched` coordinates, if given.
     fn project(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -372,8 +372,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor, ηₙ is written to `stored`. The diagonal of the
-    /// Hessian is added to `diagonal` unless it is empty.
+    /// Computes `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor, ηₙ is written to `stored`. The diagonal
+    /// of the Hessian is added to `diagonal` unless it is empty.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],

@@ -21,7 +21,7 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// The records of a density, for minibatches of `batch`.
+    /// Creates the records of a density, for minibatches of `batch`.
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.

@@ -35,7 +35,7 @@ pub(crate) enum Layout {
     Halves,
 }
 
-/// A density whose values depend on random records, which the caller announces.
+/// A density whose values depend on random records, which the caller declares.
 ///
 /// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument can
 /// ignore it.
@@ -46,7 +46,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// Only TrustVI can use it as a density, because TrustVI announces the minibatches.
+/// Only TrustVI can use it as a density, because TrustVI declares the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,

@@ -57,8 +57,8 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// The records of `records` by snapshot: `(slot, records)` pairs in order of slots. Records keep their order.
-    /// Records never visited are omitted.
+    /// Groups `records` by snapshot: `(slot, records)` pairs in order of slots. Records keep their order. Records never
+    /// visited are omitted.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -171,7 +171,7 @@ pub(crate) enum Store {
 }
 
 impl Table {
-    /// Whether a visit changes the sums. There are no sums if entries cover all of ω.
+    /// Returns whether a visit changes the sums. There are no sums if entries cover all of ω.
     pub(crate) fn has_sums(&self) -> bool {
         match &self.store {
             Store::Predictors(_) | Store::Expectations { .. } => true,
@@ -189,7 +189,7 @@ impl Table {
         }
     }
 
-    /// Number of live snapshots; 0 if none are stored.
+    /// Returns the number of live snapshots; 0 if none are stored.
     pub fn live_slots(&self) -> usize {
         match &self.store {
             Store::Slots(slots) => slots.live(),

@@ -139,7 +139,7 @@ pub fn variances<D: RecordDensity>(
     }
 }
 
-/// The trace of the covariance of paired samples: unbiased, with the standard error of its terms.
+/// Computes the trace of the covariance of paired samples: unbiased, with the standard error of its terms.
 fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     let count = a.len() as f64;
     if a.len() < 2 {
@@ -195,8 +195,8 @@ impl Watch {
     }
 }
 
-/// The estimators with a table, other than the fit's own, that suit the records and the family, as long as all tables
-/// and `footprint` together fit into `limit` bytes. The function adds the bytes of these tables to `footprint`.
+/// Returns the estimators with a table, other than the fit's own, that suit the records and the family, as long as all
+/// tables and `footprint` together fit into `limit` bytes. The function adds the bytes of these tables to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

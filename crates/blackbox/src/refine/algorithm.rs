@@ -1,4 +1,5 @@
-//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have mixed.
+//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have
+//! mixed.
 
 mod coordinates;
 mod judging;
@@ -64,7 +65,7 @@ pub struct Refine<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Refine<'a, D> {
-    /// A refinement of `approximation` to draws of `density`.
+    /// Creates a refinement of `approximation` to draws of `density`.
     pub fn new(
         density: &'a D,
         approximation: &Approximation,
@@ -98,7 +99,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that another phase can finish.
+    /// Returns the budget of gradients. It doubles if a stationary phase has nearly mixed, so that another phase can
+    /// finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.policy.gradients(dim, self.target.work());
@@ -115,8 +117,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is exhausted. A mixed stationary phase that was extended because spreads were
-    /// imprecise may finish: its cost is only an estimate, and mixed draws should not be discarded.
+    /// Returns whether the budget of gradients is exhausted. A mixed stationary phase that was extended because spreads
+    /// were imprecise may finish: its cost is only an estimate, and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -149,7 +151,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of this size exceed leapfrog steps by enough for integration along circles.
+    /// Returns whether steps of this size exceed leapfrog steps by enough for integration along circles.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
@@ -199,7 +201,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         true
     }
 
-    /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
+    /// Performs one transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("no particle of a population has positive density".to_owned());
@@ -249,8 +251,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of their
-    /// number, at least [`SETTLE`]) adapt the step size.
+    /// Performs one transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of
+    /// their number, at least [`SETTLE`]) adapt the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(

@@ -28,9 +28,12 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
-/// Number of points at which the posterior is evaluated before an approximation is trusted. For one of twenty
-/// coordinates, successive distances differ by a factor of four.
+/// Smallest number of points at which the posterior is evaluated before an approximation is trusted.
 const LOOKS: usize = 1024;
+
+/// Number of points per coordinate, if that is more. Half of them change one coordinate alone, so its successive
+/// distances differ by a factor of 2.4, and a slab or a spike fills several of them.
+const LOOKS_PER_COORDINATE: usize = 64;
 
 /// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
 /// coordinates, this gives ten distances per factor of forty.
@@ -64,20 +67,21 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-/// The number of points, at most `most`.
-fn count<D: LogDensity>(density: &D, most: usize) -> usize {
+/// Returns the number of points: at least `least`, unless they would take too long.
+fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => NUMBERS / density.dim(),
         None => UNKNOWN,
     };
-    most.min(affordable).max(1).next_multiple_of(BLOCK)
+    let wanted = least.max(LOOKS_PER_COORDINATE * density.dim());
+    wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
 /// Evaluates the posterior at `looks` points. For the points where b is larger than the standard normal, it passes on
-/// `p / (Z b)` and the same ratio for the normal.
+/// `p / (Z b)` and the same ratio for the normal, or for `own`, an approximation that the map does not make normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
-    tailed: Option<&Approximation>,
+    own: Option<&Approximation>,
     log_z: f64,
     (looks, source): (usize, NoiseSource),
     mut see: impl FnMut(&[f64], f64, f64),
@@ -91,10 +95,10 @@ fn look<D: LogDensity>(
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let log_dets = map.log_dets(&x, BLOCK);
-        let mut own = vec![f64::NAN; BLOCK];
-        if let Some(tailed) = tailed {
+        let mut log_own = vec![f64::NAN; BLOCK];
+        if let Some(own) = own {
             let z = Lanes::new(&z, dim, BLOCK);
-            (tailed.family()).log_density_at(tailed.omega(), z, &mut own);
+            (own.family()).log_density_at(own.omega(), z, &mut log_own);
         }
         for l in 0..BLOCK {
             let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
@@ -102,7 +106,7 @@ fn look<D: LogDensity>(
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
             {
-                let log_q = match own[l] + log_dets[l] {
+                let log_q = match log_own[l] + log_dets[l] {
                     unknown if unknown.is_nan() => log_q,
                     known => known,
                 };
@@ -117,13 +121,14 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate whose variance lies far out. `None` for a spike in the middle.
     pub coordinate: Option<usize>,
-    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws
+    /// show.
     pub share: f64,
 }
 
-/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the
-/// policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement
-/// follows.
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
+/// the policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a
+/// refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -133,11 +138,10 @@ pub(crate) fn beyond<D: LogDensity>(
     let looks = count(density, LOOKS);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
-    // Jensen's families have the tails of normals.
-    let tailed = Some(approximation).filter(|own| own.name().kind().is_none());
+    let own = (!map.is_exact()).then_some(approximation);
     look(
         (density, &map),
-        tailed,
+        own,
         log_z,
         (looks, source),
         |point, p, q| {
@@ -159,15 +163,15 @@ pub(crate) fn beyond<D: LogDensity>(
 /// Mass of the posterior that refined draws miss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Lower bound on the ratio of the missed variance to that of the draws, or of the missed mass to all mass that the
-    /// draws show.
+    /// Lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to all mass
+    /// that the draws show.
     pub share: f64,
     /// Points in the missed mass, `dim × count`. Their share of the chains equals the share of the mass, but is at
     /// least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
-/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
+/// Returns the mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
 /// independent draws) miss, beyond sampling error. The comparison of variances excludes coordinates whose own draws
 /// show an infinite variance.
 ///
@@ -265,7 +269,8 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// The mass that draws miss in a region of a coordinate, and its second moment relative to that of the draws.
+/// The mass that draws miss in a region of a coordinate, and its second moment relative to the second moment of the
+/// draws.
 struct Missed {
     coordinate: usize,
     from: usize,
@@ -279,7 +284,7 @@ impl Missed {
     }
 }
 
-/// The shells from a given one: outwards beyond one standard deviation, inwards within it.
+/// Returns the shells from a given one: outwards beyond one standard deviation, inwards within it.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -311,14 +316,14 @@ impl Shell {
         }
     }
 
-    /// Standard error of the mass.
+    /// Computes the standard error of the mass.
     fn error(&self, looks: usize) -> f64 {
         (self.squares - self.mass * self.mass / looks as f64)
             .max(0.0)
             .sqrt()
     }
 
-    /// Mean square in it.
+    /// Computes the mean square in it.
     fn square(&self) -> f64 {
         if self.mass > 0.0 {
             self.second / self.mass
@@ -360,7 +365,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// `count` indices, each repeated in proportion to its weight (systematic resampling).
+/// Returns `count` indices, each repeated in proportion to its weight (systematic resampling).
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -375,7 +380,7 @@ fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// Log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
+/// Returns log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
 fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = point.iter().map(|x| x * x).sum();
     let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
@@ -415,8 +420,8 @@ fn far_points(
     x
 }
 
-/// The log density of the distribution of these points at one of them, whose log density under the standard normal is
-/// `log_q`.
+/// Computes the log density of the distribution of these points at one of them, whose log density under the standard
+/// normal is `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();

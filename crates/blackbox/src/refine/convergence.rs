@@ -23,8 +23,8 @@ const TRANSITIONS: usize = 128;
 /// Quantile of the draws' distances from their mean within which a chain must end, in coordinates with unit variances.
 const WITHIN: f64 = 0.999;
 
-/// The points from which all chains reach the draws, and the cost of the check. Random numbers are keyed by iterations
-/// after `iteration`.
+/// Returns the points from which all chains reach the draws, and the cost of the check. Random numbers are keyed by
+/// iterations after `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,

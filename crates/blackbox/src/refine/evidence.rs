@@ -30,8 +30,8 @@ pub(super) struct RatioSet {
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence at the last temperature relative to the first, from all particles, with a standard error from the
-/// spread between populations.
+/// Computes the log evidence at the last temperature relative to the first, from all particles, with a standard error
+/// from the spread between populations.
 pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
     let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {
@@ -58,7 +58,7 @@ pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estim
     }
 }
 
-/// Log evidences from the weights of each temperature's particles for the next temperature.
+/// Computes log evidences from the weights of each temperature's particles for the next temperature.
 fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     let mut log_z = vec![0.0];
     for (pair, ratios) in betas.windows(2).zip(ratios) {
@@ -69,7 +69,7 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     log_z
 }
 
-/// The self-consistent log evidences, starting from an initial guess.
+/// Computes the self-consistent log evidences, starting from an initial guess.
 ///
 /// With `E_nk` the share of temperature k in the mixture at particle n under the guess, the evidences relative to the
 /// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Exponentials are needed only for the shares, which are

@@ -73,12 +73,12 @@ pub(super) struct Moved {
     pub steps: usize,
 }
 
-/// Leapfrog step size for a standard normal with the given number of coordinates.
+/// Returns the leapfrog step size for a standard normal with the given number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
 
-/// A step size closer to the target acceptance.
+/// Returns a step size closer to the target acceptance.
 pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
@@ -179,7 +179,7 @@ pub(super) fn transition<D: LogDensity>(
     result
 }
 
-/// The arrivals in `good` whose reverse trajectory ends at the same level.
+/// Returns the arrivals in `good` whose reverse trajectory ends at the same level.
 fn reversible<D: LogDensity>(
     target: &mut Target<'_, D>,
     arrival: &Arrival,
@@ -245,7 +245,7 @@ fn trajectory<D: LogDensity>(
     arrival
 }
 
-/// The gradient of the tempered density, or the density's own gradient if the two agree.
+/// Returns the gradient of the tempered density, or the density's own gradient if the two agree.
 fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }

@@ -4,11 +4,11 @@
 //! from the middle of a Cauchy distribution to its tails, the gradient does not point the way. Particles that all start
 //! in one region then agree without visiting the other. At the posterior, some particles therefore also receive an
 //! independent proposal in a uniformly random direction. The logarithm of its distance is uniform over twelve powers of
-//! ten, or distributed like that of the particles. Proposals alternate between all coordinates together and a single
-//! coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the
-//! posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles then
-//! enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in
-//! between.
+//! ten, or distributed like the distances of the particles. Proposals alternate between all coordinates together and a
+//! single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves
+//! the posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles
+//! then enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the
+//! density in between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -47,7 +47,7 @@ pub(super) struct Distances<'e> {
 }
 
 impl Distances<'_> {
-    /// The logarithm of the distance for two uniform numbers.
+    /// Computes the logarithm of the distance for two uniform numbers.
     pub(super) fn at(&self, [which, within]: [f64; 2]) -> f64 {
         let (low, high) = self.range;
         if self.edges.is_empty() || which < 0.5 {
@@ -58,7 +58,7 @@ impl Distances<'_> {
         self.edges[step] + within * (self.edges[step + 1] - self.edges[step])
     }
 
-    /// The log density at this log distance.
+    /// Computes the log density at this log distance.
     pub(super) fn log_density(&self, log_distance: f64) -> f64 {
         let (low, high) = self.range;
         let inside = log_distance >= low && log_distance <= high;
@@ -75,8 +75,8 @@ impl Distances<'_> {
     }
 }
 
-/// The edges of [`STEPS`] intervals for the distances of all coordinates together, and for those of each coordinate
-/// alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
+/// Computes the edges of [`STEPS`] intervals for the distances of all coordinates together, and for the distances of
+/// each coordinate alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
@@ -100,7 +100,7 @@ fn edges_of(mut distances: Vec<f64>) -> Vec<f64> {
     edges
 }
 
-/// The range of log distances for a density.
+/// Returns the range of log distances for a density.
 pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     match density.work() {
         Some(_) => RANGE,
@@ -108,7 +108,7 @@ pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     }
 }
 
-/// The log density of a point at such a distance in `dim` coordinates.
+/// Computes the log density of a point at such a distance in `dim` coordinates.
 pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);

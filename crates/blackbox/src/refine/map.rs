@@ -75,8 +75,8 @@ impl Placed {
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal. If the family is not an affine map of its noise, the
-    /// map belongs to a Gaussian close to the approximation.
+    /// Returns the map under which the approximation is standard normal. If the family is not an affine map of its
+    /// noise, the map belongs to a Gaussian close to the approximation.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
         let root = match approximation.name().kind() {
@@ -178,7 +178,7 @@ impl Map {
         }
     }
 
-    /// Number of lanes processed together. With fewer lanes, SIMD vectors are not full.
+    /// Returns the number of lanes processed together. With fewer lanes, SIMD vectors are not full.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -206,7 +206,7 @@ impl Map {
         self.roots.iter().all(sparse)
     }
 
-    /// Log Jacobian determinant of the map at each lane of `x` (`dim × lanes`).
+    /// Computes the log Jacobian determinant of the map at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         if self.structured.is_none() && self.transport.is_empty() {
             return vec![self.log_det; lanes];
@@ -216,7 +216,7 @@ impl Map {
         self.log_dets_of(x, lanes, &placed)
     }
 
-    /// The log Jacobian after the affine part.
+    /// Computes the log Jacobian after the affine part.
     fn log_dets_of(&self, x: &[f64], lanes: usize, placed: &Placed) -> Vec<f64> {
         let mut out = match &self.structured {
             Some(StructuredMap { family, omega }) => {
@@ -252,7 +252,7 @@ impl Map {
             .apply(&mut placed.inner, lanes, &mut placed.way);
     }
 
-    /// The image of `x` under the affine part and the tail transforms.
+    /// Computes the image of `x` under the affine part and the tail transforms.
     pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.begin(x, lanes, &mut placed);
@@ -262,7 +262,7 @@ impl Map {
         }
     }
 
-    /// The preimage of `y` under the affine part, for a map without tail transforms.
+    /// Computes the preimage of `y` under the affine part, for a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);
@@ -271,8 +271,8 @@ impl Map {
         y
     }
 
-    /// The tail transforms, estimated from sets of particles to which the affine part and the tail transforms of this
-    /// map have been applied. `effective` is the equivalent number of independent draws. Without it, no global
+    /// Returns the tail transforms, estimated from sets of particles to which the affine part and the tail transforms
+    /// of this map have been applied. `effective` is the equivalent number of independent draws. Without it, no global
     /// parameter depends on another.
     pub(super) fn transport_of(
         &self,
@@ -294,7 +294,7 @@ impl Map {
         }
     }
 
-    /// The image of `x` under the roots.
+    /// Returns the image of `x` under the roots.
     fn rooted<'x>(&self, x: &'x [f64], lanes: usize) -> Cow<'x, [f64]> {
         let mut z = Cow::Borrowed(x);
         for root in self.roots.iter().rev() {
@@ -303,7 +303,7 @@ impl Map {
         z
     }
 
-    /// The draws at `x` (`dim × lanes`).
+    /// Returns the draws at `x` (`dim × lanes`).
     pub(super) fn draws(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.apply(x, lanes, &mut placed);
@@ -349,7 +349,7 @@ impl Map {
         }
     }
 
-    /// Squared lengths of the lanes of `x`.
+    /// Computes squared lengths of the lanes of `x`.
     pub(super) fn squares(x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; lanes];
         for row in x.chunks(lanes) {
@@ -359,7 +359,7 @@ impl Map {
     }
 }
 
-/// The noise of the family: the positions after the roots, or the positions themselves.
+/// Returns the noise of the family: the positions after the roots, or the positions themselves.
 fn noise_of<'n>(inner: &'n [f64], x: &'n [f64]) -> &'n [f64] {
     if inner.is_empty() { x } else { inner }
 }

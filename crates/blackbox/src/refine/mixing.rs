@@ -38,15 +38,15 @@ impl Ensemble {
         self.populations * self.chains
     }
 
-    /// The mixing of the draws of one quantity, for an integer number of times.
+    /// Returns the mixing of the draws of one quantity, for an integer number of times.
     ///
     /// A constant quantity has mixed. A quantity that is not finite at some draw has not mixed.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// The diagnostics for the worst of many quantities, whose population means differ by chance. The factor `chance`
-    /// multiplies the expected variance of these means.
+    /// Returns the diagnostics for the worst of many quantities, whose population means differ by chance. The factor
+    /// `chance` multiplies the expected variance of these means.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -97,7 +97,7 @@ impl Ensemble {
         }
     }
 
-    /// The slope of a straight line through the draws against time, in standard errors.
+    /// Computes the slope of a straight line through the draws against time, in standard errors.
     fn drift(&self, draws: &[f64]) -> f64 {
         let lanes = self.lanes();
         let middle = 0.5 * (draws.len() / lanes - 1) as f64;
@@ -113,7 +113,7 @@ impl Ensemble {
         }
     }
 
-    /// The relative standard error of a quantity's standard deviation.
+    /// Computes the relative standard error of a quantity's standard deviation.
     pub fn error_of_spread(&self, draws: &[f64]) -> f64 {
         let (mean, _) = mean_se(draws);
         let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
@@ -121,7 +121,7 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads must also have mixed.
+    /// Returns the worse of a quantity and its squared distance from its mean, so that spreads must also have mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
@@ -141,7 +141,7 @@ impl Ensemble {
     }
 }
 
-/// The worse of two numbers, where NaN is the worst.
+/// Computes the worse of two numbers, where NaN is the worst.
 fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
@@ -170,10 +170,10 @@ pub const RHAT_LIMIT: f64 = 1.01;
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among the given number of mixed quantities to the largest among
-/// [`FEW`]. It is computed from the medians of the largest of that many χ² variables. With eight populations it is 1.5
-/// for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst quantity would require more
-/// draws by the same factor.
+/// Computes the ratio of the largest variance of population means among the given number of mixed quantities to the
+/// largest among [`FEW`]. It is computed from the medians of the largest of that many χ² variables. With eight
+/// populations it is 1.5 for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst
+/// quantity would require more draws by the same factor.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -200,15 +200,15 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number
-    /// of quantities.
+    /// Returns whether nested R̂, the effective sample size and the drift are within their limits for one of the given
+    /// number of quantities.
     pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
         self.rhat <= RHAT_LIMIT
             && self.ess >= policy.effective_draws
             && self.drift <= policy.confidence_of(quantities)
     }
 
-    /// Whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
+    /// Returns whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.is_good_of(1, policy)
     }
@@ -218,7 +218,7 @@ impl Mixing {
         self.sd / self.ess.sqrt()
     }
 
-    /// The worse of both.
+    /// Returns the worse of both.
     pub(crate) fn join(self, other: Self) -> Self {
         Self {
             rhat: worse(self.rhat, other.rhat, f64::max),

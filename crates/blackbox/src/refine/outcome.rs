@@ -124,7 +124,7 @@ impl Refined {
         self.reasons.is_empty()
     }
 
-    /// The draws as safetensors bytes. The header names their model and data.
+    /// Returns the draws as safetensors bytes. The header names their model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         let mut archive = Archive::new();
         let shape = vec![self.draws.dim, self.draws.count];
@@ -134,7 +134,7 @@ impl Refined {
         Checkpoint::of_result(identity.clone(), archive).encode()
     }
 
-    /// The divergence KL(q‖p) of the approximation in nats, `log Z` minus its bound.
+    /// Computes the divergence KL(q‖p) of the approximation in nats, `log Z` minus its bound.
     pub fn divergence(&self, elbo: Estimate) -> Estimate {
         Estimate {
             mean: self.log_evidence.mean - elbo.mean,

@@ -50,7 +50,7 @@ pub(super) struct LowRankRoot {
 }
 
 impl Root {
-    /// A lower triangular factor, d × d in row-major order.
+    /// Returns a lower triangular factor, d × d in row-major order.
     pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
         let mut transposed = vec![0.0; dim * dim];
         for i in 0..dim {
@@ -61,7 +61,7 @@ impl Root {
         Self::Lower { lower, transposed }
     }
 
-    /// `A x`, where x is `dim × lanes`.
+    /// Computes `A x`, where x is `dim × lanes`.
     pub(super) fn times(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         match self {
@@ -77,7 +77,7 @@ impl Root {
         out
     }
 
-    /// `out = Aᵀ g`.
+    /// Computes `out = Aᵀ g`.
     pub(super) fn transposed_times(&self, g: &[f64], lanes: usize, out: &mut [f64]) {
         match self {
             Self::Diagonal(scale) => scale_rows(scale, g, lanes, out),
@@ -108,7 +108,7 @@ impl Root {
         }
     }
 
-    /// `x ← A⁻¹ x`.
+    /// Computes `x ← A⁻¹ x`.
     pub(super) fn solve(&self, x: &mut [f64], lanes: usize) {
         let divide = |scale: &[f64], x: &mut [f64]| {
             for (row, s) in x.chunks_mut(lanes).zip(scale) {
@@ -129,7 +129,7 @@ impl Root {
         }
     }
 
-    /// `self · other`, for diagonals and triangles.
+    /// Returns `self · other`, for diagonals and triangles.
     pub(super) fn times_root(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Diagonal(a), Self::Diagonal(b)) => {
@@ -154,7 +154,7 @@ impl Root {
         }
     }
 
-    /// Log of the determinant's size.
+    /// Computes the log of the determinant's size.
     pub(super) fn log_det(&self) -> f64 {
         let logs = |values: &mut dyn Iterator<Item = f64>| {
             let logs: Vec<f64> = values.map(|x| x.abs().ln()).collect();
@@ -177,7 +177,7 @@ impl Root {
 }
 
 impl LowRankRoot {
-    /// The root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
+    /// Creates the root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
     pub(super) fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
@@ -235,7 +235,7 @@ impl LowRankRoot {
         parts.is_empty().then_some(root)
     }
 
-    /// `x ← (I + V K Vᵀ) x`.
+    /// Computes `x ← (I + V K Vᵀ) x`.
     fn apply(&self, k: &[f64], lanes: usize, x: &mut [f64]) {
         let mut projected = vec![0.0; self.rank * lanes];
         multiply_panel(Shape::Full, &self.transposed, x, lanes, &mut projected);
@@ -244,7 +244,7 @@ impl LowRankRoot {
         multiply_panel(Shape::Full, &self.v, &mixed, lanes, x);
     }
 
-    /// Eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
+    /// Returns eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
     fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
         let rank = self.rank;
         let mut gram = vec![0.0; rank * rank];
@@ -273,7 +273,7 @@ fn times_rows(scale: &[f64], lanes: usize, x: &mut [f64]) {
     }
 }
 
-/// The transpose of a matrix of `rank` columns.
+/// Returns the transpose of a matrix of `rank` columns.
 fn transposed(v: &[f64], rank: usize) -> Vec<f64> {
     let column = |k: usize| v.iter().skip(k).step_by(rank).copied();
     (0..rank).flat_map(column).collect()
@@ -291,7 +291,7 @@ enum Shape {
 /// fill this cache.
 const PANEL: usize = 16;
 
-/// `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
+/// Computes `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);

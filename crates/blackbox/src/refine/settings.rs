@@ -46,7 +46,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// The default settings with this condition for refinement.
+    /// Returns the default settings with this condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,

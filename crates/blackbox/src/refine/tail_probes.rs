@@ -57,7 +57,7 @@ struct Tilted<'d, D> {
 }
 
 impl<D> Tilted<'_, D> {
-    /// The term added to the log density.
+    /// Returns the term added to the log density.
     fn lead(&self, z: f64) -> f64 {
         (self.slope * (z - self.far)).min(0.0)
     }
@@ -116,14 +116,14 @@ struct Direction {
 }
 
 impl Direction {
-    /// Positions along the coordinate, in standard deviations.
+    /// Returns the positions along the coordinate, in standard deviations.
     fn along(&self, z: &[f64], lanes: usize) -> Vec<f64> {
         let row = &z[self.coordinate * lanes..(self.coordinate + 1) * lanes];
         row.iter().map(|z| (z - self.middle) / self.sd).collect()
     }
 }
 
-/// The directions in which chains are moved into a tail, chosen from particles at `z`.
+/// Returns the directions in which chains are moved into a tail, chosen from particles at `z`.
 fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     let unbounded = |scale: &Scale| matches!(scale, Scale::Log | Scale::Logit);
     let of_scale = scales.iter().enumerate().filter(|(_, s)| unbounded(s));
@@ -178,7 +178,7 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// One tail probe with chains from `x`. Returns their final positions if at least half of them have not returned.
+/// Runs one tail probe with chains from `x`. Returns their final positions if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,

@@ -39,7 +39,7 @@ pub(super) struct Tail {
     unit: f64,
 }
 
-/// q with its first and second derivative, at u and at −u.
+/// Returns q with its first and second derivative, at u and at −u.
 #[inline(always)]
 fn q(u: f64) -> [[f64; 3]; 2] {
     let r = (u * u + 1.0).sqrt();
@@ -67,7 +67,7 @@ fn q(u: f64) -> [[f64; 3]; 2] {
 }
 
 impl Tail {
-    /// All numbers as one list, for checkpoints.
+    /// Returns all numbers as one list, for checkpoints.
     fn to_numbers(self) -> [f64; NUMBERS] {
         [
             self.shift,
@@ -91,7 +91,7 @@ impl Tail {
         }
     }
 
-    /// The transform of y around `centre`, with slope 1 at the centre.
+    /// Returns the transform of y around `centre`, with slope 1 at the centre.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -102,7 +102,7 @@ impl Tail {
         }
     }
 
-    /// The image of y, with its first and second derivative.
+    /// Computes the image of y, with its first and second derivative.
     #[inline(always)]
     fn at(self, y: f64) -> [f64; 3] {
         let scale = 1.0 / self.unit;
@@ -110,7 +110,7 @@ impl Tail {
         [value, first * scale, second * scale * scale]
     }
 
-    /// f with its first and second derivative.
+    /// Computes f with its first and second derivative.
     #[inline(always)]
     fn of_unit(self, u: f64) -> [f64; 3] {
         let [[above, rise, apply], [below, fall, back]] = q(u);
@@ -121,12 +121,12 @@ impl Tail {
         ]
     }
 
-    /// The preimage of v: the y that the transform maps to v.
+    /// Returns the preimage of v: the y that the transform maps to v.
     pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
 
-    /// The u for which `f(u) = v`.
+    /// Computes the u for which `f(u) = v`.
     fn unit_origin(self, v: f64) -> f64 {
         // On either side of the middle, f is further from the middle than its linear part.
         let straight = (v - self.shift) / self.slope;
@@ -154,8 +154,8 @@ impl Tail {
         u
     }
 
-    /// The tail transform that maps normal quantiles closest to the quantiles of draws in the least-squares sense.
-    /// `None` if a straight line fits nearly as well.
+    /// Returns the tail transform that maps normal quantiles closest to the quantiles of draws in the least-squares
+    /// sense. `None` if a straight line fits nearly as well.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
@@ -205,7 +205,8 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// The tail transforms of one row per centre, each around its own centre, estimated from the draws of the row.
+    /// Returns the tail transforms of one row per centre, each around its own centre, estimated from the draws of the
+    /// row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -213,12 +214,12 @@ impl Tails {
         Self(tails.into_iter().flatten().collect())
     }
 
-    /// The tail transforms of these rows, in order.
+    /// Returns the tail transforms of these rows, in order.
     pub(super) fn from_each(each: Vec<(usize, Tail)>) -> Self {
         Self(each)
     }
 
-    /// The preimage of v in a row.
+    /// Returns the preimage of v in a row.
     pub(super) fn origin(&self, row: usize, v: f64) -> f64 {
         let own = self.0.iter().find(|(own, _)| *own == row);
         own.map_or(v, |(_, tail)| tail.origin(v))
@@ -267,8 +268,8 @@ impl Tails {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Computes derivatives with respect to the inputs, including the derivatives of the log Jacobian, from derivatives
+    /// with respect to the outputs.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
         for ((i, _), (first, second)) in self.0.iter().zip(given) {

@@ -32,7 +32,7 @@ impl Particles {
         self.log_p.len()
     }
 
-    /// The given particles, in the given order.
+    /// Returns the given particles, in the given order.
     pub(super) fn gather(&self, from: &[usize]) -> Self {
         Self {
             x: gather(&self.x, self.lanes(), from),
@@ -41,7 +41,7 @@ impl Particles {
         }
     }
 
-    /// Overwrites particles by those of another set: pairs (to, from).
+    /// Overwrites particles by particles of another set: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -87,7 +87,7 @@ pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec
     out
 }
 
-/// The given columns of `rows × lanes`.
+/// Computes the given columns of `rows × lanes`.
 pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
     let mut out = Vec::with_capacity(x.len() / lanes * from.len());
     let neighbours = from.windows(2).all(|pair| pair[0] + 1 == pair[1]);
@@ -115,7 +115,8 @@ pub(super) struct Target<'a, D: LogDensity> {
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, its gradients, and the images of particles under the map.
+/// Scratch memory of a part: the scratch memory of the density, its gradients, and the images of particles under the
+/// map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
@@ -174,7 +175,7 @@ impl<'a, D: LogDensity> Target<'a, D> {
             .collect()
     }
 
-    /// The particles at `x`.
+    /// Returns the particles at `x`.
     pub(super) fn at(&mut self, x: Vec<f64>) -> Particles {
         let lanes = x.len() / self.dim();
         let mut particles = Particles {
@@ -244,7 +245,7 @@ impl<D: LogDensity> Evaluator<'_, D> {
     }
 }
 
-/// Draws of the base, `dim × lanes`.
+/// Returns draws of the base, `dim × lanes`.
 pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f64> {
     let mut noise = vec![0.0; (dim + FREEDOM) * lanes];
     source.fill(
@@ -265,7 +266,7 @@ pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f
     noise
 }
 
-/// The base's log density at squared distances from its centre.
+/// Computes the base's log density at squared distances from its centre.
 pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
     let (freedom, d) = (FREEDOM as f64, dim as f64);
     let constant = lgamma(0.5 * (freedom + d))

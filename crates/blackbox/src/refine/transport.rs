@@ -39,7 +39,7 @@ impl Way {
     }
 }
 
-/// Draws of a row of sets of particles (`size` numbers each, `lanes` per row), thinned if there are many.
+/// Returns draws of a row of sets of particles (`size` numbers each, `lanes` per row), thinned if there are many.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -48,7 +48,7 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// The rows after the global parameters whose tails are longest, judged by their fourth moments.
+/// Returns the rows after the global parameters whose tails are longest, judged by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -66,7 +66,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// The tail transforms of the first rows of sets of particles, one per centre, each around that centre.
+    /// Returns the tail transforms of the first rows of sets of particles, one per centre, each around that centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -75,9 +75,9 @@ impl TransportMap {
         }
     }
 
-    /// The tail transforms of the global parameters and of local parameters with long tails. The global parameters are
-    /// the first `globals` rows of sets of particles equivalent to `effective` independent ones. Without `effective`,
-    /// transforms only the global parameters, each independently.
+    /// Returns the tail transforms of the global parameters and of local parameters with long tails. The global
+    /// parameters are the first `globals` rows of sets of particles equivalent to `effective` independent ones. Without
+    /// `effective`, transforms only the global parameters, each independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -152,8 +152,8 @@ impl TransportMap {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Computes derivatives with respect to the inputs, including the derivatives of the log Jacobian, from derivatives
+    /// with respect to the outputs.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);
@@ -169,8 +169,8 @@ impl TransportMap {
             .for_each(|(g, by)| *g += by);
     }
 
-    /// All numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with their number
-    /// and the number of global parameters before them.
+    /// Returns all numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with
+    /// their number and the number of global parameters before them.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];

@@ -76,7 +76,7 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of rows without any dependence, global parameters first.
+    /// Creates the map of rows without any dependence, global parameters first.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -90,7 +90,8 @@ impl Triangle {
         }
     }
 
-    /// An order in which global parameters come before those whose spreads depend on them, estimated from draws.
+    /// Returns an order in which global parameters come before those whose spreads depend on them, estimated from
+    /// draws.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -178,7 +179,8 @@ impl Triangle {
         }
     }
 
-    /// The mean and the log spread of the row at a position of the order, given `u` (all global parameters of a lane).
+    /// Computes the mean and the log spread of the row at a position of the order, given `u` (all global parameters of
+    /// a lane).
     pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -233,7 +235,7 @@ impl Triangle {
     }
 
     /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values.
-    /// Adds those that act through the dependence to `by_position`, including those of the log Jacobian.
+    /// Adds those that act through the dependence to `by_position`, including the derivatives of the log Jacobian.
     pub(super) fn pull(
         &self,
         passage: &Passage,
@@ -272,7 +274,7 @@ impl Triangle {
         }
     }
 
-    /// All numbers in one list, for checkpoints.
+    /// Returns all numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let order: Vec<f64> = self.order.iter().map(|k| *k as f64).collect();
         [&order, &self.centre, &self.unit, &self.means, &self.spreads]
@@ -321,8 +323,8 @@ impl Triangle {
 }
 
 impl Link {
-    /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
-    /// The draws become residuals. `None` if the features explain no more than chance.
+    /// Returns the weights of columns of features, the first of which is constant, for the mean and the log spread of
+    /// draws. The draws become residuals. `None` if the features explain no more than chance.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -405,7 +407,7 @@ impl Link {
     }
 }
 
-/// The shrinkage of the explained part, given the part due to chance; zero if it is negligible.
+/// Computes the shrinkage of the explained part, given the part due to chance; zero if it is negligible.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

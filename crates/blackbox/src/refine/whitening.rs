@@ -22,14 +22,14 @@ const LOOKED_AT: usize = 2048;
 /// Number of sets of a particle's positions over time that are equivalent to one independent particle.
 const MEMORY: usize = 4;
 
-/// Number of independent particles equivalent to the given number of sets.
+/// Returns the number of independent particles equivalent to the given number of sets.
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by
-/// the amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
-/// normal). `None` if the identity is as good, or if they have no covariance.
+/// Returns a root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the
+/// identity by the amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the
+/// noise of a normal). `None` if the identity is as good, or if they have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;
@@ -131,9 +131,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// The largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace iteration.
-/// Large numbers of particles are thinned. Outlying particles contribute only their direction, because otherwise each
-/// of them would be the widest direction by itself.
+/// Returns the largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace
+/// iteration. Large numbers of particles are thinned. Outlying particles contribute only their direction, because
+/// otherwise each of them would be the widest direction by itself.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -203,7 +203,7 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// The rows of all sets of particles in sequence, each minus its mean.
+/// Computes the rows of all sets of particles in sequence, each minus its mean.
 fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     let dim = x.len() / (lanes * times);
     let mut rows = Vec::with_capacity(x.len());
@@ -219,8 +219,8 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation of particles in any direction, from 1 to 10, minus the excess that independent
-/// particles show by chance.
+/// Computes the largest standard deviation of particles in any direction, from 1 to 10, minus the excess that
+/// independent particles show by chance.
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -230,7 +230,7 @@ pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     variance.sqrt().clamp(1.0, 10.0)
 }
 
-/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows with mean zero.
+/// Computes the largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows with mean zero.
 fn largest_variance(x: &[f64], lanes: usize) -> f64 {
     let mut direction = vec![1.0; lanes];
     direction[0] += lanes as f64;

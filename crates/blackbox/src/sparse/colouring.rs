@@ -16,7 +16,7 @@ pub(crate) struct Colouring {
 }
 
 impl Colouring {
-    /// The best of several colourings, which differ in the number of global parameters.
+    /// Creates the best of several colourings, which differ in the number of global parameters.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
@@ -28,7 +28,7 @@ impl Colouring {
             .expect("shares are tried")
     }
 
-    /// A separate colour for every coordinate.
+    /// Returns a separate colour for every coordinate.
     pub(crate) fn full(dim: usize) -> Self {
         Self {
             colours: (0..dim as u32).collect(),
@@ -80,7 +80,7 @@ impl Colouring {
         }
     }
 
-    /// The directions, `dim × count`: column c is 1 at the coordinates of colour c.
+    /// Computes the directions, `dim × count`: column c is 1 at the coordinates of colour c.
     pub(crate) fn directions(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.colours.len() * self.count];
         for (row, &colour) in out.chunks_mut(self.count).zip(&self.colours) {
@@ -89,7 +89,7 @@ impl Colouring {
         out
     }
 
-    /// An element of the matrix from its products with the directions (`dim × count`).
+    /// Computes an element of the matrix from its products with the directions (`dim × count`).
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
         let at =
             |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];

@@ -4,8 +4,8 @@ use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// The lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if it is not
-    /// positive definite. The factorisation is left-looking: each column uses the columns before it.
+    /// Computes the lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if
+    /// it is not positive definite. The factorisation is left-looking: each column uses the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
@@ -53,7 +53,7 @@ impl Symbolic {
         Some(factor)
     }
 
-    /// `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
+    /// Computes `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
     pub(crate) fn solve(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in 0..self.dim() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -67,7 +67,7 @@ impl Symbolic {
         }
     }
 
-    /// `x ← L⁻ᵀ x`.
+    /// Computes `x ← L⁻ᵀ x`.
     pub(crate) fn solve_transposed(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in (0..self.dim()).rev() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -81,7 +81,7 @@ impl Symbolic {
         }
     }
 
-    /// `L x`.
+    /// Computes `L x`.
     pub(crate) fn times(&self, factor: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for j in 0..self.dim() {
@@ -95,7 +95,7 @@ impl Symbolic {
         out
     }
 
-    /// `Lᵀ x`.
+    /// Computes `Lᵀ x`.
     pub(crate) fn transposed_times(&self, factor: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, own) in out.chunks_mut(lanes).enumerate() {
@@ -108,7 +108,8 @@ impl Symbolic {
         out
     }
 
-    /// The elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column backwards.
+    /// Computes the elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column
+    /// backwards.
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
@@ -149,7 +150,7 @@ impl Symbolic {
         inverse
     }
 
-    /// The lower triangle of `L Lᵀ` at the nonzeros.
+    /// Computes the lower triangle of `L Lᵀ` at the nonzeros.
     pub(crate) fn square(&self, factor: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.nonzeros()];
         for k in 0..self.dim() {

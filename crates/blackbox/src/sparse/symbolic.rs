@@ -15,8 +15,8 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The factor of matrices with this pattern, in an order that keeps it sparse; `None` if it has more than `most`
-    /// nonzeros.
+    /// Creates the factor of matrices with this pattern, in an order that keeps it sparse, or returns `None` if it has
+    /// more than `most` nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -58,7 +58,7 @@ impl Symbolic {
         })
     }
 
-    /// The factor with every nonzero, in the given order of coordinates.
+    /// Returns the factor with every nonzero, in the given order of coordinates.
     pub(crate) fn dense(dim: usize) -> Self {
         let mut starts = vec![0];
         let mut rows = Vec::with_capacity(dim * (dim + 1) / 2);
@@ -84,23 +84,23 @@ impl Symbolic {
         self.rows.len()
     }
 
-    /// The coordinate of a row.
+    /// Returns the coordinate of a row.
     pub(crate) fn coordinate(&self, row: usize) -> usize {
         self.order[row] as usize
     }
 
-    /// The index of the nonzero on a column's diagonal.
+    /// Returns the index of the nonzero on a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }
 
-    /// The nonzeros of a column below its diagonal, and their rows.
+    /// Returns the nonzeros of a column below its diagonal, and their rows.
     pub(crate) fn below(&self, column: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
         let nonzeros = self.starts[column] + 1..self.starts[column + 1];
         nonzeros.map(|p| (p, self.rows[p] as usize))
     }
 
-    /// The row of a nonzero.
+    /// Returns the row of a nonzero.
     pub(crate) fn row(&self, nonzero: usize) -> u32 {
         self.rows[nonzero]
     }
@@ -129,7 +129,7 @@ impl Symbolic {
         out
     }
 
-    /// Rows of a column, its own first.
+    /// Returns rows of a column, its own first.
     pub(crate) fn column(&self, column: usize) -> &[u32] {
         &self.rows[self.starts[column]..self.starts[column + 1]]
     }

@@ -46,8 +46,8 @@ impl StartOutcome {
         }
     }
 
-    /// The distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
-    /// normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
+    /// Returns the distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of
+    /// the two normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         (0..mean.len()).map(move |k| {
@@ -57,8 +57,8 @@ impl StartOutcome {
         })
     }
 
-    /// The variance that a component of equal mass with this spread would add, relative to the variances of the best
-    /// optimum; the largest over coordinates.
+    /// Computes the variance that a component of equal mass with this spread would add, relative to the variances of
+    /// the best optimum; the largest over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -68,12 +68,12 @@ impl StartOutcome {
         added.fold(0.0, f64::max)
     }
 
-    /// Whether the start ended at this mode.
+    /// Returns whether the start ended at this mode.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
     }
 
-    /// Whether another start on the same draws is at this optimum.
+    /// Returns whether another start on the same draws is at this optimum.
     pub(super) fn is_found_by(&self, other: &Self) -> bool {
         let dim = self.omega.len() / 2;
         let near = |k: usize| {
@@ -119,7 +119,8 @@ impl OtherMode {
         self.distance() < 1.0
     }
 
-    /// Whether a component of an approximation with this mean and standard deviation in the coordinate is at this mode.
+    /// Returns whether a component of an approximation with this mean and standard deviation in the coordinate is at
+    /// this mode.
     pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
         match self.is_within() {
             true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
@@ -127,9 +128,9 @@ impl OtherMode {
         }
     }
 
-    /// Whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must be within
-    /// a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side of the
-    /// geometric mean of their widths.
+    /// Returns whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must
+    /// be within a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side
+    /// of the geometric mean of their widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -154,9 +155,9 @@ const TELLING: f64 = 0.1;
 /// times as wide, with the same centre.
 const APART: f64 = 2.0;
 
-/// The other optima among converged starts that are at least [`APART`] from the best one in location or width and have
-/// at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be wrong
-/// without them.
+/// Returns the other optima among converged starts that are at least [`APART`] from the best one in location or width
+/// and have at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be
+/// wrong without them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -183,7 +184,7 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
-/// Other optima of comparable mass.
+/// Returns other optima of comparable mass.
 pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -194,7 +195,7 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
 /// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
-/// The number of starts at the best optimum, including the best start.
+/// Returns the number of starts at the best optimum, including the best start.
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;
     let (mean, log_sd) = outcomes[best].omega.split_at(dim);
@@ -206,21 +207,21 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Whether only the best start reached its optimum, or the starts found many optima.
+/// Returns whether only the best start reached its optimum, or the starts found many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// The number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings, or at
-/// another mode of the same mass, which is reported separately.
+/// Returns the number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings,
+/// or at another mode of the same mass, which is reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// The poorer optima of converged starts, one per bound, if there are at least two and at least as many as starts that
-/// reached the best bound. In that case there may be better optima that no start reached.
+/// Returns the poorer optima of converged starts, one per bound, if there are at least two and at least as many as
+/// starts that reached the best bound. In that case there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -235,7 +236,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     poorer
 }
 
-/// Index of the best start. If several tie, the first.
+/// Returns the index of the best start. If several tie, the first.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
     for (i, outcome) in outcomes.iter().enumerate() {

@@ -52,7 +52,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Number of points to attempt for start `index`.
+    /// Returns the number of points to attempt for start `index`.
     pub fn attempts(&self, index: u64) -> u64 {
         match self.init {
             Init::Point(_) => 1,
@@ -62,7 +62,7 @@ impl Points {
         }
     }
 
-    /// The starting point of attempt `attempt` of start `index`.
+    /// Computes the starting point of attempt `attempt` of start `index`.
     pub fn at(&self, index: u64, attempt: u64) -> Vec<f64> {
         let mut u = vec![0.0; self.dim];
         let mut uniforms = |key, attempt| {
@@ -110,7 +110,7 @@ impl Points {
 /// diagonal needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
-/// The finaliser of SplitMix64, which turns a counter into bits without a pattern.
+/// Applies the finaliser of SplitMix64, which turns a counter into bits without a pattern.
 pub(super) fn mixed(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -118,8 +118,8 @@ pub(super) fn mixed(counter: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` if the density, its gradient or its
-/// curvature is not finite there.
+/// Computes the log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point, or returns `None` if the density,
+/// its gradient or its curvature is not finite there.
 pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
     density: &D,
     point: &[f64],

@@ -49,8 +49,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The start to begin, if any, where `next` is the lowest index that has not begun. If more starts of a kind may be
-    /// needed, the decision waits until none is running.
+    /// Returns the start to begin, if any, where `next` is the lowest index that has not begun. If more starts of a
+    /// kind may be needed, the decision waits until none is running.
     pub(super) fn following(
         &self,
         next: u64,

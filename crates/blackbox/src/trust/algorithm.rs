@@ -63,7 +63,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Separates the draws of one fit from those of another with the same seed.
+    /// Separates the draws of two fits with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
@@ -74,7 +74,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
 }
 
 impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
-    /// A fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -97,7 +97,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Announces the next draws to `records` before every evaluation.
+    /// Declares the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);
@@ -112,8 +112,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Number of draws for an explicit Hessian: about two minibatches of products and at least four draws. Far from the
-    /// optimum it is half a minibatch and at least two draws.
+    /// Returns the number of draws for an explicit Hessian: about two minibatches of products and at least four draws.
+    /// Far from the optimum it is half a minibatch and at least two draws.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -124,7 +124,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         (products / self.family.dim()).clamp(least, most) & !1
     }
 
-    /// Number of draws of Hessian-vector products, halved far from the optimum.
+    /// Returns the number of draws of Hessian-vector products, halved far from the optimum.
     fn product_draws(&self, far: bool) -> usize {
         let least = (4 * self.family.free_rows()).min(1024);
         let draws = self.settings.hessian_draws.max(least);
@@ -165,7 +165,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// The draws of Hessian-vector products, which a resumed run recomputes.
+    /// Returns the draws of Hessian-vector products, which a resumed run recomputes.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -236,7 +236,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The step of the model whose Hessian is the negated metric, for iterations in which no Hessian is finite.
+    /// Returns the step of the model whose Hessian is the negated metric, for iterations in which no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -396,7 +396,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Sample sizes of the next iteration.
+    /// Updates the sample sizes of the next iteration.
     fn resize(
         &self,
         state: &mut TrustState,
@@ -469,8 +469,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence against the
-/// Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is not quadratic.
+/// Returns whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence
+/// against the Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is
+/// not quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED
@@ -487,7 +488,7 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
-    /// A fit to records in which every pair of draws has its own minibatch.
+    /// Returns a fit to records in which every pair of draws has its own minibatch.
     pub fn on_records(
         density: &'a Subsampled<R>,
         family: Arc<dyn Family>,

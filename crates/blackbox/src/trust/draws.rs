@@ -8,8 +8,8 @@ const BLOCK: usize = 1 << 19;
 /// Largest number of lanes of a block.
 pub(crate) const BLOCK_LANES: usize = 1024;
 
-/// Number of lanes per call to the density for draws of `rows` numbers. It is even and bounded, so that memory grows
-/// only with the dimension.
+/// Returns the number of lanes per call to the density for draws of `rows` numbers. It is even and bounded, so that
+/// memory grows only with the dimension.
 pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }

@@ -108,7 +108,7 @@ impl Sums {
         }
     }
 
-    /// The blocks with their noise. `None` without any pair.
+    /// Returns the blocks with their noise. `None` without any pair.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,
@@ -151,8 +151,8 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws with the purpose curvature and the key `key`, whose
-    /// position `records` receives, and the number of products. `None` if no pair of draws has finite products.
+    /// Returns the blocks at the mean field `omega` from `draws` draws with the purpose curvature and the key `key`,
+    /// whose position `records` receives, and the number of products. `None` if no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
         omega: &[f64],
@@ -216,7 +216,7 @@ impl Explicit {
         (sums.average(&sd), products)
     }
 
-    /// Sums of squares of `cross` and `logs`, with means in units of their scales.
+    /// Computes sums of squares of `cross` and `logs`, with means in units of their scales.
     fn sizes(&self, sd: &[f64]) -> [f64; 2] {
         let dim = sd.len();
         let cross = self.cross.chunks(dim).zip(sd);

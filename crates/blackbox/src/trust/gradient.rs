@@ -39,8 +39,8 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// The mean over groups, in which no group has more weight than [`LONGEST`] times the median group. If a few draws
-    /// in the tails dominate, the plain mean is not a useful direction.
+    /// Returns the mean over groups, in which no group has more weight than [`LONGEST`] times the median group. If a
+    /// few draws in the tails dominate, the plain mean is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -65,7 +65,7 @@ impl Gradient {
         Self::of(groups, dropped)
     }
 
-    /// The mean of groups.
+    /// Returns the mean of groups.
     pub(crate) fn of(groups: Vec<Vec<f64>>, dropped: usize) -> Self {
         let mut mean = vec![0.0; groups[0].len()];
         for group in &groups {
@@ -78,7 +78,8 @@ impl Gradient {
         }
     }
 
-    /// The jackknife's estimate of the squared deviation of the mean, in the norm dual to that of the region.
+    /// Computes the jackknife's estimate of the squared deviation of the mean, in the norm that is dual to the norm of
+    /// the region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -91,7 +92,7 @@ impl Gradient {
         sum / (k * (k - 1.0))
     }
 
-    /// The jackknife's standard error of `gᵀs`.
+    /// Computes the jackknife's standard error of `gᵀs`.
     pub(crate) fn deviation_along(&self, step: &[f64]) -> f64 {
         let k = self.groups.len() as f64;
         let mean = dot(&self.mean, step);
@@ -130,8 +131,8 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The gradient at `omega` from about `draws` draws with the purpose gradient and the key `key`; `None` if some
-    /// group has no finite draw.
+    /// Returns the gradient at `omega` from about `draws` draws with the purpose gradient and the key `key`, or `None`
+    /// if some group has no finite draw.
     pub(crate) fn estimate(
         &mut self,
         family: &dyn Family,
@@ -286,7 +287,7 @@ struct Batch {
     good: Vec<bool>,
 }
 
-/// Some columns of a `rows × lanes` matrix.
+/// Returns some columns of a `rows × lanes` matrix.
 fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<usize>) -> Vec<f64> {
     let mut out = Vec::with_capacity(rows * columns.len());
     for row in matrix.chunks(lanes) {
@@ -313,7 +314,7 @@ fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, o
     }
 }
 
-/// The regression coefficient of the groups' gradients on their control variates, in [0, 1].
+/// Computes the regression coefficient of the groups' gradients on their control variates, in [0, 1].
 fn regress(family: &dyn Family, omega: &[f64], raw: &[Vec<f64>], variate: &[Vec<f64>]) -> f64 {
     let centred = |groups: &[Vec<f64>]| {
         let mean = Gradient::of(groups.to_vec(), 0).mean;
@@ -396,8 +397,8 @@ mod tests {
         );
     }
 
-    /// Over many samples the mean agrees with that of a large sample, and the jackknife's deviation agrees with the
-    /// observed one.
+    /// Over many samples the mean agrees with the mean of a large sample, and the jackknife's deviation agrees with the
+    /// observed deviation.
     #[test]
     fn the_jackknife_knows_the_noise() {
         let density = Scalar(EightSchools { centred: false });

@@ -4,8 +4,8 @@
 //! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
 //! where g and H are estimated from fresh draws. It accepts a step if the change of the bound on new draws, the same at
 //! both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction m′ corrected for noise. The region may
-//! then grow. Otherwise it shrinks. Sample sizes adapt: that of the gradient by the jackknife rule, and that of the
-//! assessment by Inequalities 11 and 13.
+//! then grow. Otherwise it shrinks. The sample size of the gradient adapts by the jackknife rule, and the sample size
+//! of the assessment by Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -63,7 +63,7 @@ impl Default for PaperTrustSettings {
 }
 
 impl PaperTrustSettings {
-    /// The parameters of these settings, with the minibatches of the paper.
+    /// Returns the parameters of these settings, with the minibatches of the paper.
     pub fn of(trust: TrustSettings) -> Self {
         Self {
             trust: TrustSettings {
@@ -170,7 +170,7 @@ struct Assessed {
 }
 
 impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective on `draws` independent draws, numbered from `first`.
+    /// Returns the objective on `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,
@@ -205,7 +205,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// The gradient of the bound in the groups of the jackknife; `None` if it is not finite.
+    /// Returns the gradient of the bound in the groups of the jackknife, or `None` if it is not finite.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);
@@ -224,7 +224,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Some(Gradient::of(groups, 0))
     }
 
-    /// s_k.
+    /// Returns sₖ.
     fn propose(&self, state: &mut PaperTrustState, g: &[f64], iteration: u64) -> Solution {
         state.uses += 1;
         if state.uses == 1 || state.uses > USES {
@@ -251,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, estimated from the number of draws that the inequalities require.
+    /// Returns ℓ′ of a step, estimated from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,
@@ -305,7 +305,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// Sample sizes of the next iteration.
+    /// Updates the sample sizes of the next iteration.
     fn resize(&self, state: &mut PaperTrustState, norm: f64, noise: f64, found: Option<&Assessed>) {
         let next = next_gradient_draws(state.gradient_draws, norm, noise);
         let settings = &self.settings;

@@ -48,7 +48,7 @@ impl<'h> Quadratic<'h> {
         })
     }
 
-    /// One number per pair, of mean zero. `noise` is d × lanes, with a draw and its mirror image adjacent.
+    /// Computes one number per pair, of mean zero. `noise` is d × lanes, with a draw and its mirror image adjacent.
     pub(crate) fn pairs(&self, noise: &[f64], lanes: usize) -> Vec<f64> {
         let pairs = lanes / 2;
         let mut out = vec![-self.mean; pairs];
@@ -93,7 +93,7 @@ pub(crate) fn take_out(changes: &mut [f64], variate: &[f64]) {
     }
 }
 
-/// `out += A x` for `x` of `dim × lanes`.
+/// Computes `out += A x` for `x` of `dim × lanes`.
 pub(crate) fn multiply(a: &[f64], dim: usize, x: &[f64], lanes: usize, out: &mut [f64]) {
     for (i, rows) in out.chunks_mut(4 * lanes).enumerate() {
         let row = |k: usize| &a[(4 * i + k) * dim..(4 * i + k + 1) * dim];

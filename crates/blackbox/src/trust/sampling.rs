@@ -19,7 +19,7 @@ pub(crate) struct Situation {
     pub curvature: f64,
 }
 
-/// The smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
+/// Computes the smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
 ///
 /// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. The right side
 /// has one local maximum in y. With `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
@@ -67,7 +67,7 @@ pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     needed.max(small).max(2.0)
 }
 
-/// δₖ⁻ of Equation 3.
+/// Computes δₖ⁻ of Equation 3.
 pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
     let s = settings;
     let slopes = s.nu2 * s.nu3 * at.gradient_squared.sqrt()
@@ -77,8 +77,8 @@ pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// The number of draws of the next assessment: doubled if it was below `required`, and halved if it was more than twice
-/// `required`.
+/// Returns the number of draws of the next assessment: doubled if it was below `required`, and halved if it was more
+/// than twice `required`.
 pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
@@ -92,8 +92,8 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
 /// Ratio of observed to predicted improvement above which the model is trusted in larger regions.
 const GOOD: f64 = 0.75;
 
-/// The radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of observed
-/// to predicted improvement. `after_rejection` says whether the previous step was rejected.
+/// Computes the radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of
+/// observed to predicted improvement. `after_rejection` says whether the previous step was rejected.
 ///
 /// In regions of at most δₖ⁻ (`small`) the radius grows by the factor γ, as the proof of convergence requires. In
 /// larger regions it grows only if the model was good and the previous step was not rejected. This can only increase
@@ -112,7 +112,7 @@ pub(crate) fn radius_after_success(
     }
 }
 
-/// The radius after a rejected step of length `norm`.
+/// Computes the radius after a rejected step of length `norm`.
 ///
 /// The parabola through the bound at both ends of the step, with the gradient's `slope` at the beginning, has its
 /// maximum at some fraction of the step. The region shrinks to that fraction, by at least the factor γ and at most γ².
@@ -141,8 +141,8 @@ const SHORT: f64 = 2.0;
 /// Length of a gradient, in standard deviations, above which the next gradient gets half as many draws.
 const LONG: f64 = 8.0;
 
-/// The number of draws of the next gradient, by the jackknife rule: `deviation` bounds the standard deviation of the
-/// gradient's norm.
+/// Returns the number of draws of the next gradient, by the jackknife rule: `deviation` bounds the standard deviation
+/// of the gradient's norm.
 pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
     if norm < SHORT * deviation {
         2 * draws

@@ -106,12 +106,12 @@ impl Default for TrustSettings {
 }
 
 impl TrustSettings {
-    /// The tolerance in nats for d coordinates.
+    /// Returns the tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
         self.tolerance.unwrap_or((3.0 * dim as f64 / 1e4).max(0.01))
     }
 
-    /// τ₁ and τ₂ of Equation 12.
+    /// Returns τ₁ and τ₂ of Equation 12.
     pub fn tau(&self) -> (f64, f64) {
         let shrunk = self.gamma.powi(-2);
         (

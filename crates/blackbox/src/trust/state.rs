@@ -43,7 +43,7 @@ pub struct TrustState {
 }
 
 impl TrustState {
-    /// The initial state of a run from `omega`.
+    /// Returns the initial state of a run from `omega`.
     pub(super) fn at(omega: Vec<f64>, settings: &TrustSettings) -> Self {
         Self {
             omega,

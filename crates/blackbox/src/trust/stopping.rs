@@ -22,7 +22,7 @@ const CRAMPED: u64 = 6;
 /// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Whether the fit has ended after an iteration, either within `tolerance` nats or because it cannot reach the
+/// Returns whether the fit has ended after an iteration, either within `tolerance` nats or because it cannot reach the
 /// tolerance.
 pub(super) fn judge(
     settings: &TrustSettings,
@@ -93,8 +93,8 @@ pub(super) fn judge(
     })
 }
 
-/// Whether the model predicts a gain of no more than the tolerance, including one standard error, in a region of any
-/// size.
+/// Returns whether the model predicts a gain of no more than the tolerance, including one standard error, in a region
+/// of any size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
         // The deviation is that of the step. For a longer step it grows with the predicted gain.

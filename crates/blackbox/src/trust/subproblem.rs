@@ -5,8 +5,7 @@
 //!
 //! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
 //!   the Lanczos vectors are stored and reorthogonalised, and a single recurrence serves both. While the tridiagonal
-//!   model is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's
-//!   conjugate gradients; from then on it is the maximiser of the model over the part of the subspace in the region,
+//!   model is positive definite with its maximiser inside the region, the iterate is the iterate of Steihaug's and Toint's conjugate gradients; from then on it is the maximiser of the model over the part of the subspace in the region,
 //!   including negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
 //! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact even in the hard case (Moré
 //!   and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
@@ -142,7 +141,7 @@ struct Inner {
     bounded: bool,
 }
 
-/// The subproblem of a tridiagonal matrix with gradient `length e₁`.
+/// Returns the subproblem of a tridiagonal matrix with gradient `length e₁`.
 fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
     let k = diagonal.len();
     let mut g = vec![0.0; k];

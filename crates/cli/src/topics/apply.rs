@@ -20,12 +20,12 @@ use crate::terminal::start_threads;
 /// Number of documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;
 
-/// The first bytes of a corpus.
+/// Returns whether a file starts with the first bytes of a corpus.
 fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// The only input, if it is a corpus, which must have the words of the model.
+/// Returns the only input, if it is a corpus, which must have the words of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -187,7 +187,7 @@ impl Prediction<'_> {
         Ok(skipped)
     }
 
-    /// The proportions of documents as bytes, NaN where a document has no known word.
+    /// Returns the proportions of documents as bytes, NaN where a document has no known word.
     fn thetas(&self, documents: &[NewDocument]) -> Vec<u8> {
         let rows: Vec<Vec<u8>> = documents
             .par_iter()
@@ -360,7 +360,7 @@ fn heldout(
     })
 }
 
-/// New documents in the words of the model.
+/// Returns new documents in the words of the model.
 fn new_documents(
     input: &InputFlags,
     paths: &[PathBuf],
@@ -413,7 +413,7 @@ pub fn show(args: &ShowArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The printed table of the first `limit` topics.
+/// Returns the printed table of the first `limit` topics.
 pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
     let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
     let number =

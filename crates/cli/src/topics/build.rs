@@ -113,7 +113,7 @@ pub fn watched(
     })
 }
 
-/// The result of a build, for display.
+/// Returns the result of a build, for display.
 fn summary(built: &Built) -> String {
     let mut lines = vec![
         format!(
@@ -146,7 +146,7 @@ fn summary(built: &Built) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The number of skipped documents in words; empty if none were skipped.
+/// Returns the number of skipped documents in words. The result is empty if none were skipped.
 pub fn skipped(skipped: &Skipped) -> Option<String> {
     let parts = [
         (skipped.empty, "without a word of the vocabulary"),

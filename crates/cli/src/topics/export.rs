@@ -27,7 +27,7 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Expected probabilities of all words, one row per topic.
+/// Returns expected probabilities of all words, one row per topic.
 fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
@@ -67,7 +67,7 @@ fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Resul
     }
 }
 
-/// A word in a line of CSV. Words of bags may contain any characters.
+/// Returns a word in a line of CSV. Words of bags may contain any characters.
 fn cell(word: &str) -> String {
     match word.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),

@@ -174,7 +174,7 @@ fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
 /// Topics in the table of the command.
 const ROWS: usize = 20;
 
-/// The summary for people.
+/// Returns the summary for people.
 fn table(summary: &TopicsSummary) -> String {
     let mut text = topic_table(&summary.topic_rows, ROWS);
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::progress::Describe;
 
-/// A number of a record.
+/// Returns a number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
@@ -20,7 +20,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a run.
+    /// Creates the line of a run.
     pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,

@@ -27,16 +27,16 @@ pub struct LdaEngine<'a> {
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
-    /// The end of each shard.
+    /// Number of documents up to the end of each shard.
     ends: Vec<usize>,
-    /// The results of the last batch, all shards together.
+    /// Result of the last batch, summed over all shards.
     part: Part,
     /// The reason why the shards did not answer.
     lost: Option<String>,
 }
 
 impl<'a> LdaEngine<'a> {
-    /// An engine over documents, with held-out documents for scores.
+    /// Creates an engine over documents. Held-out documents, if given, are scored.
     pub fn new(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -47,7 +47,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// An engine whose shards `shards` compute local steps and scores.
+    /// Creates an engine whose local steps and scores are computed by `shards`.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -76,17 +76,17 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch, or 0 for documents without words.
+    /// Returns the bounds of the documents of the last batch, or 0 for documents without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
 
-    /// The inverse temperatures of the documents of the last batch, if their bounds were requested.
+    /// Returns the inverse temperatures of the documents of the last batch, if their bounds were requested.
     pub(crate) fn inverses(&self) -> &[f64] {
         &self.part.inverses
     }
 
-    /// Document completion over the first `count` held-out documents.
+    /// Scores the first `count` held-out documents by document completion.
     fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
         let heldout = self.heldout.filter(|_| count > 0)?;
         let spec = score::spec(
@@ -109,16 +109,16 @@ impl<'a> LdaEngine<'a> {
         Some(Completion::of(&scores))
     }
 
-    /// Document completion over all held-out documents, if there are any.
+    /// Scores all held-out documents by document completion, if there are any.
     pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
         let count = self.heldout?.len();
         self.completion(&LdaGlobals::of(topics), count)
     }
 
-    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
-    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way from
-    /// all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the first
-    /// pass learns neither parameter.
+    /// Makes a stochastic step of Minka's fixed-point iteration for the learned Dirichlet parameters (Minka 2000, Eq.
+    /// 55): with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way
+    /// from all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the
+    /// first pass learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -150,7 +150,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The reason why the shards did not answer, if they failed.
+    /// Returns the reason why the shards did not answer, if they failed.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -158,10 +158,10 @@ impl<'a> LdaEngine<'a> {
 
 /// Smallest value of learned Dirichlet parameters.
 const LEAST: f64 = 1e-5;
-/// The number of updates of η per pass.
+/// Number of updates of η per pass.
 const ETA_A_PASS: u64 = 5;
 
-/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+/// Returns Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
 /// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
 /// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).

@@ -1,4 +1,4 @@
-//! Fits topics to documents: from settings and a corpus to [`Topics`].
+//! Fits topics to documents, from settings and a corpus to [`Topics`].
 
 use std::fmt;
 
@@ -29,19 +29,19 @@ pub struct LdaJob<'a> {
     pub documents: &'a dyn Documents,
     /// Held-out documents, which are scored during the run.
     pub heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run. All are scored at the end.
+    /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
-    /// Initial topics, over the same vocabulary or over an initial part of it.
+    /// Topics to start from. Their vocabulary is that of the documents or an initial part of it.
     pub start: Option<&'a Topics>,
-    /// Settings.
+    /// Settings of the model and of the fit.
     pub settings: LdaSettings,
-    /// Kernels.
+    /// The instruction set of the inner loops.
     pub simd: Simd,
-    /// A digest of the documents (and of the initial topics), for checkpoints.
+    /// Digest of the documents (and of the initial topics), for checkpoints.
     pub data_hash: String,
 }
 
-/// A fit of topics.
+/// Fitted topics, with their bound and scores.
 #[derive(Clone, Debug)]
 pub struct LdaFit {
     /// q(β).
@@ -54,8 +54,8 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature in the run that was kept, and that of the other run if there
-    /// were two.
+    /// The final value of an inferred global temperature in the run that was kept, and its final value in the other run
+    /// if there were two.
     pub rests: Vec<Rest>,
     /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
     /// without words.
@@ -64,9 +64,9 @@ pub struct LdaFit {
     pub completion: Option<Completion>,
     /// Seconds spent on the bound and on this score.
     pub evaluate_seconds: f64,
-    /// Training documents, counted in every pass.
+    /// Number of training documents used, summed over all passes.
     pub documents: u64,
-    /// Number of skipped empty documents, counted in every pass.
+    /// Number of empty documents skipped, summed over all passes.
     pub skipped: u64,
 }
 
@@ -115,13 +115,13 @@ impl std::error::Error for LdaError {
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// The number of iterations of a job, which the caller needs for its budget.
+/// Returns the number of iterations of a job, which the caller needs for its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// The identity that the checkpoint of a job must match.
+/// Returns the identity that the checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -155,7 +155,7 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
 /// Like [`fit`], and with the same bits, but `shards` compute the local steps.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint is then that of the last complete
+/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then belongs to the last complete
 /// step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
@@ -237,7 +237,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run, with the list of its ends.
+/// Converts the output of an outcome to a list of final states.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -250,7 +250,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the larger bound of the tempered model. If all runs were stopped, the first one.
+/// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -272,7 +272,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where all documents share one inferred temperature.
+/// Computes the bound of the tempered model at the end of a run in which all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -291,7 +291,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them, or none if all are 1.
+/// Returns the temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -329,8 +329,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// The bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes the terms
-/// of the temperature itself.
+/// Estimates the bound at a temperature from a sample of the documents. Returns it with its standard error. It excludes
+/// the terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -362,7 +362,7 @@ fn bound(
     )
 }
 
-/// Earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Extends earlier topics to a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);

@@ -25,7 +25,7 @@ pub struct LdaGlobals {
     /// Padded number of topics.
     pub(crate) stride: usize,
     pub(crate) decay: f64,
-    /// Global steps taken in this run.
+    /// Number of global steps taken in this run.
     pub(crate) steps: u64,
     /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
@@ -42,8 +42,8 @@ const SMALLEST_DECAY: f64 = 1e-12;
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
-    /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
-    /// Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
+    /// Draws random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson
+    /// and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
@@ -61,7 +61,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Global parameters whose λ − η is `mass`, with V rows over padded topics.
+    /// Creates global parameters with λ − η = `mass`, which has V rows over padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -79,7 +79,7 @@ impl LdaGlobals {
         globals
     }
 
-    /// The globals of fitted topics.
+    /// Converts fitted topics to global parameters.
     pub(crate) fn of(from: &Topics) -> Self {
         let stride = padded(from.topics);
         let mut mass = vec![0.0f32; from.terms * stride];
@@ -94,7 +94,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Global parameters assembled from their parts, with only the sums of λ.
+    /// Creates global parameters that have the sums of λ but not its rows.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -116,7 +116,7 @@ impl LdaGlobals {
         }
     }
 
-    /// λ as a result.
+    /// Converts λ to fitted topics.
     pub(crate) fn to_topics(&self, inference: Inference, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);
         for row in self.mass.chunks_exact(self.stride) {
@@ -162,13 +162,13 @@ impl LdaGlobals {
         }
     }
 
-    /// Σ_v λ_kv.
+    /// Returns Σ_v λ_kv for each topic.
     pub(crate) fn lambda_totals(&self) -> impl Iterator<Item = f64> + '_ {
         let prior = self.eta * self.terms as f64;
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to that of the settings in a checkpoint of an earlier version, which did not learn α.
+    /// Sets α to its value in the settings of a checkpoint from an earlier version. That version did not learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

@@ -13,27 +13,30 @@ const NOWHERE: f32 = -1e30;
 /// anyway.
 const TINY: f32 = 1e-30;
 
-/// Share of the largest factor t below which a topic is dropped …
+/// Relative threshold for dropping a topic: its factor t must be below this share of the largest factor, and [`UNUSED`]
+/// must hold too.
 const FAINT: f32 = 1e-9;
 
-/// … and its share of the document is below this share of α, so its factor has nearly reached its limit.
+/// Second condition for dropping a topic: γ exceeds α by less than this share of α, so the factor has nearly reached
+/// its limit.
 const UNUSED: f32 = 1e-4;
 
 /// Number of topics that are processed at once.
 pub(crate) const WIDTH: usize = LANES32;
 
-/// The smallest multiple of [`WIDTH`] that is not below `topics`.
+/// Returns the smallest multiple of [`WIDTH`] that is not below `topics`.
 pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+/// Returns e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]. A factor is 0 if it is faint and γ is below `slack` times α. Returns how many are positive.
+/// Computes the factors as [`weights`] does, and sets a factor to 0 if it is faint and γ is below `slack` times α.
+/// Returns the number of positive factors.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
@@ -131,7 +134,7 @@ simd32_fn! {
         largest.ln()
     }
 
-    /// `out = exp(power * x)`, with zeros where the padding has the value [`NOWHERE`].
+    /// Computes `out = exp(power * x)`, with zeros where the padding has the value [`NOWHERE`].
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -143,7 +146,7 @@ simd32_fn! {
         }
     }
 
-    /// `x = exp(power * x)`.
+    /// Computes `x = exp(power * x)`.
     pub(crate) fn exp_in_place<V>(power: f32, x: &mut [f32]) {
         assert!(x.len().is_multiple_of(WIDTH));
         for j in (0..x.len()).step_by(WIDTH) {
@@ -182,7 +185,7 @@ simd32_fn! {
         }
     }
 
-    /// `Σ |x − y|`, and `x = y`.
+    /// Returns `Σ |x − y|`, and sets `x = y`.
     pub(crate) fn follow<V>(y: &[f32], x: &mut [f32]) -> f32 {
         assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::zero();
@@ -268,8 +271,8 @@ simd32_fn! {
         }
     }
 
-    /// `γ = α + τ t ∘ sums`, then t as in [`weights`], but 0 for dropped topics. Returns the change of γ (L1) and the
-    /// number of positive t.
+    /// Updates `γ = α + τ t ∘ sums`, and then t as in [`weights`], but with 0 for dropped topics. Returns the change of
+    /// γ (L1) and the number of positive t.
     pub(crate) fn update<V>(
         sums: &[f32],
         alpha: &[f32],
@@ -297,7 +300,8 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest is 1, and a factor common to all topics has no effect.
+    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest t is 1, because a factor common to all topics has no
+    /// effect.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
@@ -343,7 +347,8 @@ simd32_fn! {
         }
     }
 
-    /// `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double precision.
+    /// Returns `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk. The sum over rows is in
+    /// double precision.
     pub(crate) fn energy<V>(
         rows: &[f32],
         logs: &[f32],
@@ -374,7 +379,7 @@ simd32_fn! {
         total
     }
 
-    /// `Σ_k s_k (x_k + m)`.
+    /// Returns `Σ_k s_k (x_k + m)`.
     pub(crate) fn weighed_sum<V>(s: &[f32], x: &[f32], m: f32) -> f32 {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);
@@ -388,7 +393,7 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// `out = log x`, and [`NOWHERE`] for vanished values.
+    /// Computes `out = log x`, with [`NOWHERE`] for vanished values.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -401,7 +406,7 @@ simd32_fn! {
         }
     }
 
-    /// `out *= x`.
+    /// Computes `out *= x`.
     pub(crate) fn multiply<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -412,7 +417,7 @@ simd32_fn! {
         }
     }
 
-    /// `out += a x`.
+    /// Computes `out += a x`.
     pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -424,8 +429,8 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered normaliser,
-    /// minus the share of a topic without words.
+    /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is one topic's share of a document's tempered
+    /// normaliser, minus the share of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -440,9 +445,10 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`:
-    /// the tempered normaliser of a document minus that of one without words. The ratios are interpolated between
-    /// `knots`. `active` lists the columns' topics. If it is empty, the columns are all topics in order.
+    /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds
+    /// `from`: the tempered normaliser of a document minus the normaliser of a document without words. The ratios are
+    /// interpolated between `knots`. `active` lists the columns' topics. If it is empty, the columns are all topics in
+    /// order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],
@@ -470,8 +476,9 @@ simd32_fn! {
         }
     }
 
-    /// The mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
-    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch memory.
+    /// Returns the mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
+    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch
+    /// memory.
     pub(crate) fn mean_inverse<V>(
         powers: &[f32; WIDTH],
         total: f32,
@@ -516,7 +523,8 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: the log probability that none of n tokens is in a topic, if each is with probability φ.
+    /// Adds `n log(1 − φ)` to `out`: the log probability that none of n tokens is in a topic, if each token is with
+    /// probability φ.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -529,8 +537,8 @@ simd32_fn! {
         }
     }
 
-    /// `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
-    /// difference at the mean of a nonzero count.
+    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α. On entry, exp(out) is the probability that n
+    /// = 0. The expectation is P(n > 0) times the difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -551,7 +559,7 @@ simd32_fn! {
         }
     }
 
-    /// `out = ψ(γ) − ψ(α)`, at least 0.
+    /// Computes `out = ψ(γ) − ψ(α)`, at least 0.
     pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -564,7 +572,7 @@ simd32_fn! {
         }
     }
 
-    /// ψ(a) − ψ(b).
+    /// Returns ψ(a) − ψ(b).
     pub(crate) fn digamma_difference<V>(a: f32, b: f32) -> f32 {
         let difference = single::digamma(V::splat(a)) - single::digamma(V::splat(b));
         difference.largest()

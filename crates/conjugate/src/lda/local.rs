@@ -19,7 +19,7 @@ use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
-/// The input that all local steps of a model share.
+/// Settings that all local steps of a model share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub simd: Simd,
@@ -46,7 +46,7 @@ impl Spec {
     }
 }
 
-/// α of every topic, padded with the smallest value, and their sum.
+/// Dirichlet parameters α of all topics, padded with the smallest one, and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prior {
     pub alpha: Vec<f32>,
@@ -64,13 +64,13 @@ impl Prior {
         }
     }
 
-    /// The smallest parameter, which is the common one if all are equal.
+    /// Returns the smallest parameter, which is the common one if all are equal.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`; with collapsed inference, log E β replaces E log β.
+/// Rows over topics, one per term: `exp(τ (Elogβ − m))`. With collapsed inference, log E β replaces E log β.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Dirichlet parameters of the documents' topic proportions.
@@ -105,7 +105,7 @@ pub(crate) struct Found {
     pub tokens: f64,
     /// Number of sweeps over the words.
     pub sweeps: usize,
-    /// Whether the stopping rule was satisfied.
+    /// Whether the stopping rule is met.
     pub converged: bool,
     /// E_q[log p(w, z | θ, β)] for a document with its own temperature, if requested.
     pub energy: f64,
@@ -117,7 +117,7 @@ pub(crate) struct Found {
     pub bound: f64,
 }
 
-/// Scratch memory, and the results for the last document.
+/// Scratch memory of local steps, and the results for the last document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     rows: Vec<f32>,
@@ -140,27 +140,27 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
-/// Smallest weight for words that no remaining topic explains, so that their sums stay finite.
+/// Largest weight of a word. Words that no remaining topic explains would otherwise have infinite sums.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Number of blocks of sweeps, with a local temperature inferred after each except the last.
+/// Number of blocks of sweeps. A local temperature is inferred after each block except the last.
 const HEAT_ROUNDS: usize = 4;
 /// Number of sweeps in each block before the last.
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document. Below it the padding would contribute, and the document has hardly
-/// any influence anyway.
+/// The smallest inverse temperature of a document. Below this value the padding would contribute, and the document
+/// would have hardly any influence anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
-/// A local temperature has converged when it moves by less than this.
+/// Tolerance of local temperatures. A temperature has converged when it changes by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
 /// Number of sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
-/// Largest share of a document's tokens in all omitted topics together.
+/// Upper limit for the share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
 /// Smallest number of columns for which omission is worthwhile. With 100 topics it saves little, and loses 0.005 nats
 /// per word.
 const PACKED_FROM: usize = 256;
 
-/// Keeps only these columns of rows of width `old`, as rows of width `new`.
+/// Keeps the columns `kept` of rows of width `old`, and stores them as rows of width `new`.
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
     let words = rows.len() / old;
     for v in 0..words {
@@ -173,7 +173,7 @@ fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding:
 }
 
 impl Solver {
-    /// Loads the rows of a document and the uniform start.
+    /// Loads the rows of a document, and initialises its proportions uniformly.
     fn begin(&mut self, spec: &Spec, rows: Rows<'_>, slots: &[u32], inverse: f64, tokens: f64) {
         let stride = padded(spec.topics);
         self.stride = stride;
@@ -248,7 +248,7 @@ impl Solver {
         (limit, false)
     }
 
-    /// Number of columns that are topics.
+    /// Returns the number of columns that are topics.
     fn columns(&self, spec: &Spec) -> usize {
         if self.active.is_empty() {
             spec.topics
@@ -257,7 +257,7 @@ impl Solver {
         }
     }
 
-    /// Keeps the columns with positive t.
+    /// Keeps only the columns with positive t.
     fn pack(&mut self, spec: &Spec, alive: usize) {
         let old = self.stride;
         let new = padded(alive).max(padded(1));
@@ -268,7 +268,7 @@ impl Solver {
         self.keep(&kept, old, new, least);
     }
 
-    /// Keeps these columns of the document's state, with this total γ in the padding.
+    /// Keeps the columns `kept` of the document's state. The total γ in the padding is `padding`.
     fn keep(&mut self, kept: &[usize], old: usize, new: usize, padding: f32) {
         let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
         squeeze(&mut self.t, kept, old, new, 0.0);
@@ -282,7 +282,7 @@ impl Solver {
         self.stride = new;
     }
 
-    /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
+    /// Makes the local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
     ///
     /// The weighted expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
@@ -319,7 +319,7 @@ impl Solver {
         found
     }
 
-    /// The local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
+    /// Makes the local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
     ///
     /// The term −φ_vk removes the token's own share from the count of its topic. This matters for documents of a few
     /// dozen words. The tokens of a word share one φ.
@@ -422,10 +422,10 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns minus that of a document without words, ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
-    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is
-    /// large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n >
-    /// 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// Writes E[log θ_k] of the columns minus its value for a document without words, ψ(γ_k) − ψ(α_k), and returns
+    /// ψ(Σγ) − ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature
+    /// of ψ is large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n
+    /// | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -439,7 +439,7 @@ impl Solver {
         special::digamma(total) - special::digamma(prior.total)
     }
 
-    /// E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
+    /// Returns E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with recomputed sums.
     fn topic_energy(&mut self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let stride = self.stride;
         let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
@@ -464,7 +464,7 @@ impl Solver {
         );
     }
 
-    /// t_k = exp(τ (E log θ_k − shift)): returns the shift.
+    /// Returns the shift for which t_k = exp(τ (E log θ_k − shift)).
     fn shift(&self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let total = prior.total + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];
@@ -472,7 +472,7 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain the logarithms of their previous values.
+    /// Returns E_q[log p(w, z | θ, β)] at the current q. Replaces the rows by their logarithms.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -503,7 +503,7 @@ impl Solver {
         scaled / inverse + offsets + found.tokens * self.shift(spec, prior, found)
     }
 
-    /// [`Found::bound`] at the current q, with recomputed norms.
+    /// Returns [`Found::bound`] at the current q, with recomputed norms.
     fn bound(
         &self,
         spec: &Spec,
@@ -543,7 +543,7 @@ impl Solver {
         words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
-    /// The local step with an inferred temperature per document.
+    /// Makes the local step with an inferred temperature per document.
     ///
     /// The step begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`. It then alternates
     /// between r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m.
@@ -608,7 +608,7 @@ impl Solver {
         found
     }
 
-    /// Converts the current γ to another inverse temperature, with the same proportions of the tokens.
+    /// Converts the current γ to another inverse temperature. The proportions of the tokens stay the same.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);
@@ -626,7 +626,7 @@ impl Solver {
         self.t[columns..self.stride].fill(0.0);
     }
 
-    /// E[1/T] of the document; α is the same for all topics.
+    /// Infers E[1/T] of the document. α must be the same for all topics.
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();
@@ -694,7 +694,7 @@ mod tests {
             .collect()
     }
 
-    /// Expected counts by the formula, over all topics, to convergence.
+    /// Computes expected counts by the formula over all topics, to convergence.
     fn plainly(alpha: f64, rows: &[f32], counts: &[f32]) -> Vec<f64> {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let mut phi = vec![1.0 / TOPICS as f64; counts.len() * TOPICS];

@@ -45,7 +45,7 @@ impl Snapshot for PowerTable {
     }
 }
 
-/// The inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
+/// Returns the inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
 pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
@@ -94,7 +94,7 @@ impl Grid {
         grid
     }
 
-    /// Whether this grid has these inverse temperatures.
+    /// Returns whether this grid has these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }
@@ -104,7 +104,7 @@ impl Grid {
 const SHIFT: u32 = 19;
 /// The smallest λ with a knot, 2^-24.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
-/// The largest, 2^40.
+/// The largest λ with a knot, 2^40.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
@@ -124,7 +124,7 @@ impl Knots {
         Self { values }
     }
 
-    /// The knot below `x` and the weight of the one above it.
+    /// Returns the index of the knot below `x`, and the weight of the knot above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -133,7 +133,7 @@ impl Knots {
         (j as usize, share)
     }
 
-    /// The rows on either side of `x`, and the weight of the second.
+    /// Returns the rows on either side of `x`, and the weight of the second.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
         let (j, share) = Self::locate(x);
@@ -142,16 +142,16 @@ impl Knots {
     }
 }
 
-/// Γ(x + s) / Γ(x) at every node.
+/// Computes Γ(x + s) / Γ(x) at every node s.
 pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     out.fill(0.0);
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Number of topics that are handled together: one vector.
+/// Number of topics that are processed together: one vector.
 const GROUP: usize = WIDTH;
 
-/// The table at the current globals.
+/// Computes the table at the current global parameters.
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);

@@ -17,7 +17,7 @@ pub const RULE: LocalRule = LocalRule {
     max_iterations: 200,
 };
 
-/// Memory that predictions reuse.
+/// Scratch memory that predictions reuse.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     solver: Solver,
@@ -39,7 +39,7 @@ pub struct Predictor<'a> {
 const CHUNK: usize = 16;
 
 impl<'a> Predictor<'a> {
-    /// Prepares topics.
+    /// Prepares topics for predictions.
     pub fn new(topics: &'a Topics, rule: LocalRule, simd: Simd) -> Self {
         let globals = LdaGlobals::of(topics);
         let spec = Spec {
@@ -111,7 +111,7 @@ impl<'a> Predictor<'a> {
         )
     }
 
-    /// `E[θ]` of the documents `first .. first + count`, one row of K numbers each.
+    /// Returns `E[θ]` of the documents `first .. first + count`, one row of K numbers per document.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];

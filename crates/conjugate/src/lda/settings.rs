@@ -40,7 +40,7 @@ pub enum Inference {
 }
 
 impl Inference {
-    /// The method's name in files and on the command line.
+    /// Returns the method's name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanField => "mean-field",
@@ -49,7 +49,7 @@ impl Inference {
     }
 }
 
-/// Starting points of topics.
+/// The initialisation of topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
@@ -60,11 +60,11 @@ pub enum Start {
     Documents,
 }
 
-/// The Dirichlet parameter of topic proportions to learn.
+/// The Dirichlet parameters of topic proportions that the fit learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// Do not learn it.
+    /// None: α is fixed.
     #[default]
     Fixed,
     /// One number for all topics.
@@ -88,7 +88,7 @@ pub struct LdaSettings {
     /// The initialisation of the topics, unless the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
-    /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
+    /// Which parameters α are learned, by stochastic steps of Minka's fixed-point iteration after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
     /// Whether to learn η by the same method.
@@ -100,7 +100,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Passes over the documents, which may be fractional.
+    /// Number of passes over the documents, which may be fractional.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,
@@ -108,21 +108,21 @@ pub struct LdaSettings {
     pub seed: u64,
     /// The stopping rule of a document's local step.
     pub local: LocalRule,
-    /// The number of documents that the statistics represent. The default is the number of documents in the corpus.
-    /// An update of old topics with new documents sets it to the total of old and new documents.
+    /// Number of documents that the statistics represent. The default is the number of documents in the corpus. An
+    /// update of old topics with new documents sets it to the total of old and new documents.
     pub population: Option<f64>,
     /// Number of times per pass that the held-out documents are scored. 0 scores them only at the end.
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
-/// checkpoints can be resumed.
+/// Returns whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so
+/// that checkpoints of earlier versions can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
 
 impl LdaSettings {
-    /// The defaults with `topics` topics.
+    /// Returns the default settings with `topics` topics.
     pub fn new(topics: usize) -> Self {
         Self {
             topics,
@@ -144,17 +144,17 @@ impl LdaSettings {
         }
     }
 
-    /// The Dirichlet parameter of topic proportions.
+    /// Returns the Dirichlet parameter of topic proportions.
     pub fn alpha(&self) -> f64 {
         self.alpha.unwrap_or(1.0 / self.topics as f64)
     }
 
-    /// The Dirichlet parameter of word proportions.
+    /// Returns the Dirichlet parameter of word proportions.
     pub fn eta(&self) -> f64 {
         self.eta.unwrap_or(1.0 / self.topics as f64)
     }
 
-    /// The step size of iteration `t` (the first is 0).
+    /// Returns the step size of iteration `t`, counted from 0.
     pub fn step_size(&self, t: u64) -> f64 {
         (self.tau + t as f64).powf(-self.kappa)
     }
@@ -162,7 +162,7 @@ impl LdaSettings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// The error is one sentence for the user.
+    /// Returns one sentence for the user if a setting is invalid.
     pub fn check(&self) -> Result<(), SettingError> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {
@@ -212,7 +212,7 @@ impl LdaSettings {
         self.temper.check()
     }
 
-    /// Whether the temperature policy is compatible with the other settings.
+    /// Checks that the temperature policy is compatible with the other settings.
     fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {

@@ -22,7 +22,7 @@ use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// Number of parts in which the documents of a batch are solved.
+/// Number of parallel parts in which the documents of a batch are solved.
 const PIECES: usize = 16;
 
 /// A document of the batch with the results of its local step.
@@ -47,14 +47,14 @@ struct Slot {
 /// The rows of λ − η before decay, of padded topics.
 #[derive(Clone, Copy)]
 pub(crate) enum Lambda<'a> {
-    /// Numbers.
+    /// In memory.
     Here(&'a [f32]),
     /// Rows as bytes in the format of messages, without alignment.
     Sent(&'a [[u8; 4]]),
 }
 
 impl Lambda<'_> {
-    /// The row of a term. The row may be copied to `scratch`.
+    /// Returns the row of a term. The row may be copied to `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -127,12 +127,12 @@ impl<'a> WordRows<'a> {
     }
 }
 
-/// The solver of shares, and its reusable memory.
+/// Solves shares of batches, and holds reusable memory.
 pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the current batch. It is valid if `stamps` contains the number of the batch.
+    /// Slot of each term in the current batch. A slot is valid if `stamps` contains the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
@@ -154,7 +154,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// Memory for shares of documents over the given number of terms.
+    /// Allocates memory for shares of documents over `terms` terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -176,7 +176,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether the memory suits documents over the given number of terms.
+    /// Returns whether the memory suits documents over `terms` terms and these settings.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -265,7 +265,8 @@ impl ShardSolver {
         }
     }
 
-    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the stored logarithms.
+    /// Returns Σ `E_q[log p(w | z, β)]` over the tokens of the batch, computed from its statistics and the stored
+    /// logarithms.
     fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
         let rows = self.statistics.chunks_exact(stride);
@@ -312,8 +313,8 @@ impl ShardSolver {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα); empty if α is
-    /// fixed.
+    /// Returns Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). Returns
+    /// an empty vector if α is fixed.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();
@@ -334,7 +335,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The sums over the given number of documents of the batch, with the energy of their words.
+    /// Sums the results of the first `documents` documents of the batch. `energy` is the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,
@@ -357,7 +358,8 @@ impl ShardSolver {
         sums
     }
 
-    /// The part of the documents with these numbers. `lambda` contains the rows of the global parameters.
+    /// Solves the documents with the numbers in `batch`, and returns their part. `lambda` contains the rows of the
+    /// global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,

@@ -40,25 +40,25 @@ pub struct Part {
     pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
     pub(crate) excess: Vec<f64>,
-    /// Words of the share, ascending.
+    /// Terms that occur in the share, ascending.
     pub(crate) terms: Vec<u32>,
-    /// A row of expected counts for each.
+    /// Expected counts, one row per term.
     pub(crate) statistics: Vec<f32>,
 }
 
 /// The shards that run the local steps of batches.
 pub trait Shards {
-    /// The sum of the parts of all shards over the tree. `shares` contains the numbers of each shard's documents,
-    /// counted within the shard.
+    /// Runs the local steps of all shards, and returns the sum of their parts over the tree. `shares` contains the
+    /// numbers of each shard's documents, counted within the shard.
     ///
     /// # Errors
     /// Fails if a shard did not answer, with the reason. The step then has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
-    /// Takes back a used part, so that its memory can be reused.
+    /// Takes back a used part, to reuse its memory.
     fn done(&mut self, _part: Part) {}
 
-    /// The scores of the first `count` held-out documents at the global parameters of `ask`, in order.
+    /// Scores the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
     /// Fails as [`solve`](Self::solve) does.
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Passes the parts of the shards to `found` in order, each as soon as it is ready.
+    /// Calls `found` with the part of each shard in order, as soon as the part is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -105,7 +105,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The parts of all shards.
+    /// Returns the parts of all shards.
     #[cfg(test)]
     pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -133,7 +133,7 @@ impl Shards for LocalShards<'_> {
     }
 }
 
-/// The end of each shard of documents.
+/// Returns the end of each shard of documents.
 pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
     let mut end = 0;
     let sizes = documents.shards().into_iter();
@@ -145,7 +145,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
+/// Returns the shares of a batch by shard, in the order of the batch, and the position in the batch of each document,
+/// shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];
@@ -202,7 +203,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// A part without a neighbour moves up the tree unchanged.
+    /// Returns the sum. A part without a neighbour moves up the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -213,7 +214,7 @@ impl Sum {
 }
 
 impl Part {
-    /// The sum of two parts, which contains the words of both.
+    /// Returns the sum of two parts, which contains the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
         /// No row.
         const NONE: usize = usize::MAX;
@@ -264,7 +265,7 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -309,7 +310,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -320,7 +321,7 @@ impl Ask<'_> {
         wire::fill(memory, |out| self.write(out));
     }
 
-    /// The sum of parts of blocks of these shards, in the order of the blocks.
+    /// Returns the sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
     /// Fails if the bytes are not valid parts.
@@ -370,8 +371,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards per block for the given number of workers, which is a power of two. It minimises the number of
-/// shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
+/// Returns the number of shards per block for the given number of workers, which is a power of two. It minimises the
+/// number of shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -440,7 +441,8 @@ impl BlockMemory {
     }
 }
 
-/// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
+/// Returns the scores of parts of held-out documents, concatenated, at the global parameters in the output of
+/// [`Ask::encode`].
 ///
 /// # Errors
 /// Fails as [`block_step`] does.

@@ -11,7 +11,7 @@ use crate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// Documents in this number of shards.
+/// Documents, divided into shards.
 struct Divided {
     documents: MemoryDocuments,
     shards: usize,
@@ -42,7 +42,7 @@ impl Documents for Divided {
     }
 }
 
-/// The sum of parts over the tree, computed at once.
+/// Returns the sum of parts over the tree, computed at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())
@@ -66,21 +66,22 @@ fn a_sum_part_by_part_is_that_over_the_tree() {
     }
 }
 
-/// The request to remote shards.
+/// Returns the request as bytes.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
     ask.encode(&mut bytes);
     bytes
 }
 
-/// A part on its way back.
+/// Returns a part as bytes, as another machine would send it.
 fn answer(part: &Part) -> Vec<u8> {
     let mut bytes = vec![0; part.size()];
     part.encode(&mut bytes);
     bytes
 }
 
-/// The parts of blocks with the given number of shards, as bytes to and from another machine.
+/// Computes the parts of blocks of `block` shards. Requests and parts are passed as bytes, as to and from another
+/// machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,
@@ -111,7 +112,7 @@ fn elsewhere(
         .collect()
 }
 
-/// The parts of a batch of all documents, of each shard.
+/// Computes the part of each shard for a batch of all documents.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
     let globals = engine.start(1);
@@ -258,7 +259,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
 
 #[test]
 fn collapsed_fits_with_learned_priors_are_the_same_by_shards_elsewhere() {
-    /// Requests as bytes, as another machine would receive them.
+    /// Shards that receive requests as bytes, as another machine would.
     struct Elsewhere<'a>(&'a Divided, &'a MemoryDocuments);
     impl Shards for Elsewhere<'_> {
         fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {

@@ -20,7 +20,7 @@ const CENTRES: Purpose = Purpose::new("centres of first topics");
 const DOCUMENTS_A_TOPIC: usize = 20;
 /// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
-/// The share of a topic's words from its neighbourhood. The others come from the whole sample.
+/// Share of a topic's words that comes from its neighbourhood. The others come from the whole sample.
 const OWN: f64 = 0.5;
 
 /// A document as a sparse vector of length 1.
@@ -37,7 +37,7 @@ impl Point {
     }
 }
 
-/// The sample's documents with words, and their vectors.
+/// Draws a sample of the documents with words. Returns them with their vectors.
 fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
     let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
     numbers.truncate(DOCUMENTS_A_TOPIC * topics);
@@ -72,7 +72,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
 
 /// An index of the points by term. A centre has few terms, and points without common terms cost nothing.
 struct Index {
-    /// The offset of the points of each term, followed by their number.
+    /// For each term, the offset of its points; then the total number of points.
     starts: Vec<usize>,
     entries: Vec<(u32, f32)>,
     points: usize,
@@ -102,7 +102,7 @@ impl Index {
         }
     }
 
-    /// The cosines of all points with a vector, and the indices of the largest.
+    /// Returns the cosines of all points with `centre`, and the indices of the points with the largest ones.
     fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
         let mut cosines = vec![0.0f32; self.points];
         for (term, &x) in centre.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Index {
     }
 }
 
-/// A random number with probabilities proportional to weights, or uniform if all are 0.
+/// Draws an index with probability proportional to its weight, or uniformly if all weights are 0.
 fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
@@ -138,7 +138,7 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     position.unwrap_or(weights.len() - 1)
 }
 
-/// Neighbourhoods of the sample, one per topic, as numbers of points.
+/// Chooses neighbourhoods of the sample, one per topic, as indices of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);
@@ -167,7 +167,7 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Global parameters whose topics are words of dissimilar documents, with the same total number of tokens as the
+/// Creates global parameters whose topics are words of dissimilar documents. The total number of tokens is that of the
 /// documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,

@@ -114,7 +114,7 @@ pub(super) fn settings(topics: usize) -> LdaSettings {
     settings
 }
 
-/// E log β of globals, in doubles: a row per topic.
+/// Computes E log β in double precision, one row per topic.
 fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
     let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();
@@ -129,7 +129,7 @@ fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The largest error relative to max(1, |expected|).
+/// Returns the error relative to max(1, |expected|).
 fn error(found: f64, expected: f64) -> f64 {
     (found - expected).abs() / expected.abs().max(1.0)
 }
@@ -202,7 +202,7 @@ fn local_and_global_steps_equal_the_slow_implementation() {
     }
 }
 
-/// The slow implementation of collapsed inference: expected counts n_v φ_vk, word by word.
+/// Computes expected counts n_v φ_vk of collapsed inference word by word, as a slow reference.
 fn slow_collapsed(beta: &[Vec<f64>], bag: &Bag, alpha: &[f64]) -> Vec<Vec<f64>> {
     let k = beta.len();
     let mut phi = vec![vec![1.0 / k as f64; k]; bag.len()];
@@ -756,7 +756,7 @@ pub(super) fn driver<'a>(
     )
 }
 
-/// Every policy, and collapsed inference with everything learned.
+/// Returns settings for every policy, and for collapsed inference with all parameters learned.
 fn ways() -> Vec<LdaSettings> {
     let mut ways: Vec<LdaSettings> = policies()
         .into_iter()

@@ -23,15 +23,15 @@ use jensen_math::constants::LOG_TWO_PI;
 pub struct FactorialSettings {
     /// Number K of factors.
     pub factors: usize,
-    /// σ_n.
+    /// Variance σ_n of the noise.
     pub noise_variance: f64,
-    /// σ_μ.
+    /// Prior variance σ_μ of the factors.
     pub factor_variance: f64,
     /// π, the prior probability that a factor is active, in (0, 1).
     pub activation: f64,
 }
 
-/// Starting points of factors.
+/// The initialisation of factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
     /// Draws from their prior, as in the paper.
@@ -55,11 +55,11 @@ pub struct FactorialMixture {
 
 /// Largest number of sweeps over the factors of one point.
 const SWEEPS: u32 = 50;
-/// A point's q(z) has converged when no probability moves by more than this in a sweep.
+/// Tolerance of a point's q(z). It has converged when no probability changes by more than this in a sweep.
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
-    /// A mixture over `data`, rows of `dim` numbers.
+    /// Creates a mixture over `data`, which has rows of `dim` numbers.
     ///
     /// # Errors
     /// Returns a sentence for the user if a setting is out of range.
@@ -109,14 +109,14 @@ impl FactorialMixture {
         })
     }
 
-    /// Sets the start.
+    /// Sets the initialisation of the factors.
     #[must_use]
     pub fn starting_at(self, start: FactorialStart) -> Self {
         Self { start, ..self }
     }
 
-    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the means A⁻¹B of the joint one and the precisions A_kk,
-    /// which are too large where factors share points.
+    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q. Its precisions are
+    /// A_kk, which are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {
@@ -125,9 +125,9 @@ impl FactorialMixture {
         }
     }
 
-    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points: the noise under q. If q is near the posterior of a
-    /// well-specified model, this is near the noise variance, because posterior expectations of the noise average to
-    /// its variance.
+    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. If q is
+    /// near the posterior of a well-specified model, this is near the noise variance, because posterior expectations of
+    /// the noise average to its variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -141,7 +141,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// E_q[‖x − Σ_k z_k μ_k‖²] of a point with the probabilities `on`.
+    /// Returns E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);
@@ -155,9 +155,9 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws from the prior, shortened so that a point two standard deviations along a factor is halfway to it. In many
-    /// dimensions draws are far from all points, so without this step no factor would ever be active, and all would
-    /// stay 0. A few points with little noise can still turn all factors off.
+    /// Draws factors from the prior, and shortens them so that a point two standard deviations along a factor is
+    /// halfway to it. In many dimensions draws are far from all points, so without this step no factor would ever be
+    /// active, and all would stay 0. A few points with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -168,7 +168,7 @@ impl FactorialMixture {
             .collect()
     }
 
-    /// Expected factors, K rows of `dim` numbers.
+    /// Returns the expected factors, K rows of `dim` numbers.
     pub fn factors(&self, lambda: &[f64]) -> Vec<f64> {
         let mut t = self.blocks.expectations(lambda);
         t.truncate(self.settings.factors * self.dim);
@@ -177,7 +177,7 @@ impl FactorialMixture {
 }
 
 impl ConjugateModel for FactorialMixture {
-    /// q(z_nk = 1).
+    /// The probabilities q(z_nk = 1) of the last point.
     type Scratch = Vec<f64>;
 
     fn name(&self) -> &'static str {
@@ -192,8 +192,8 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// Factors from the requested start, with the precision of a posterior that has seen every factor as often as
-    /// expected.
+    /// Returns factors from the requested start. Their precision is that of a posterior that has seen every factor as
+    /// often as expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -337,7 +337,7 @@ struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// Probabilities of the factors so far, one row per factor.
     on: Vec<Vec<f64>>,
-    /// Products of the factors so far with the points, in the same layout.
+    /// Inner products of the factors so far with the points, in the same layout.
     dots: Vec<Vec<f64>>,
     found: Vec<Vec<f64>>,
 }
@@ -347,7 +347,7 @@ impl<'a> Pursuit<'a> {
     const SAMPLE: usize = 2000;
     /// Number of sweeps over the factors of a point.
     const SWEEPS: usize = 5;
-    /// Number of iterations in which a factor becomes the mean of residuals.
+    /// Number of iterations that update a factor to the mean of residuals.
     const ROUNDS: usize = 3;
 
     fn of(model: &'a FactorialMixture, stream: &mut Stream) -> Self {
@@ -366,7 +366,7 @@ impl<'a> Pursuit<'a> {
         }
     }
 
-    /// All factors, K rows of `dim` numbers.
+    /// Finds all factors. Returns K rows of `dim` numbers.
     fn factors(mut self, model: &FactorialMixture, stream: &mut Stream) -> Vec<f64> {
         let floor = model.dim as f64 * model.settings.noise_variance;
         while self.found.len() < model.settings.factors && !self.points.is_empty() {
@@ -398,7 +398,7 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Squared lengths of the residuals of the points.
+    /// Returns the squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {
@@ -417,7 +417,7 @@ impl<'a> Pursuit<'a> {
         self.found.iter().map(row).collect()
     }
 
-    /// The mean residual of some points.
+    /// Returns the mean residual of the points in `of`.
     fn mean_left(&self, dim: usize, of: &[usize]) -> Vec<f64> {
         let share = 1.0 / of.len() as f64;
         let mut mean = vec![0.0; dim];
@@ -433,7 +433,7 @@ impl<'a> Pursuit<'a> {
         mean
     }
 
-    /// The points whose residual is smaller with a factor than without.
+    /// Returns the points whose residual is smaller with `factor` than without it.
     fn explained(&self, factor: &[f64]) -> Vec<usize> {
         let inner: Vec<f64> = self.found.iter().map(|f| dot(f, factor)).collect();
         let half = 0.5 * dot(factor, factor);
@@ -444,7 +444,7 @@ impl<'a> Pursuit<'a> {
         (0..self.points.len()).filter(gains).collect()
     }
 
-    /// Infers which factors are on.
+    /// Infers which factors are active at each point.
     fn assign(&mut self, model: &FactorialMixture) {
         let gram = self.gram();
         let prior = special::logit(model.settings.activation);

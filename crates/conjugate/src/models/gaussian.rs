@@ -59,12 +59,12 @@ pub struct Gaussians {
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` numbers. The prior is estimated from these rows.
+    /// Creates components over `data`, which has rows of `dim` numbers. The prior is estimated from these rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
 
-    /// Components over `data` with a given prior.
+    /// Creates components over `data` with a given prior.
     pub fn with_prior(
         covariance: Covariance,
         dim: usize,
@@ -75,7 +75,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Components over `data` with the prior for columns with these moments.
+    /// Creates components over `data`, with the prior for columns with these moments.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -122,7 +122,7 @@ impl Gaussians {
         }
     }
 
-    /// The same components and prior over other rows, such as held-out data.
+    /// Returns the same components and prior over other rows, such as held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
             covariance: self.covariance,
@@ -136,7 +136,7 @@ impl Gaussians {
         }
     }
 
-    /// The logarithm of the product of the scales of a row's known values.
+    /// Returns the logarithm of the product of the scales of a row's known values.
     fn log_scale(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
@@ -145,12 +145,12 @@ impl Gaussians {
             .sum()
     }
 
-    /// The shape of covariance matrices.
+    /// Returns the shape of covariance matrices.
     pub fn shape(&self) -> Covariance {
         self.covariance
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -159,7 +159,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected mean of a component from its natural parameters.
+    /// Returns expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -170,8 +170,8 @@ impl Gaussians {
         }
     }
 
-    /// A component's covariance matrix, the inverse of its expected precision, row-major, or only the diagonal if it is
-    /// diagonal.
+    /// Returns a component's covariance matrix, which is the inverse of its expected precision, in row-major order. For
+    /// diagonal covariance matrices it returns only the diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => {
@@ -191,13 +191,13 @@ impl Gaussians {
     }
 }
 
-/// The missing and the observed columns of a row.
+/// Returns the missing and the observed columns of a row.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }
 
 impl Gaussians {
-    /// Whether the missing columns of a point depend on others.
+    /// Returns whether the missing columns of a point depend on other columns.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -215,7 +215,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing, and 1 otherwise.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -318,8 +318,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at temperature T
-    /// that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
+    /// Given the observed values o, the missing values m of a row are normal. With P = `E[Λ]`, their precision is P_mm,
+    /// divided by T at temperature T. Their mean is P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],
@@ -381,7 +381,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// The marginal of a multivariate Student's t over the known columns.
+    /// Evaluates the marginal density of a multivariate Student's t over the known columns.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;

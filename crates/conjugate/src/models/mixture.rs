@@ -14,13 +14,13 @@ use crate::shards::PointShards;
 
 /// The components of a mixture (or the states of a chain), with the data that they explain.
 pub trait Components: Sync {
-    /// A word for files.
+    /// Returns the name of the components in files.
     fn name(&self) -> &'static str;
 
-    /// Number of data points.
+    /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// The size on which a point's normaliser depends; 0 skips the point.
+    /// Returns the size on which a point's normaliser depends. A point of size 0 is skipped.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -36,29 +36,29 @@ pub trait Components: Sync {
         None
     }
 
-    /// Adds `weight` times the T(x) of all points, for starts.
+    /// Adds `weight` T(x) for every point, to initialise components.
     fn add_all(&self, weight: f64, out: &mut [f64]) {
         for point in 0..self.points() {
             self.add(point, weight, out);
         }
     }
 
-    /// The points that the choice of starts uses.
+    /// Returns the points that the choice of starts uses.
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
         looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
 
-    /// Families and prior parameters of one component, block by block.
+    /// Returns the families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
-    /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
+    /// Returns `E[log p(x | component)]`, given `E[t]` (or log p, given a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` T(x), for starts. A guess replaces missing values that do not drop out.
+    /// Adds `weight` T(x), to initialise components. A guess replaces missing values that do not drop out.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
     /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
-    /// distribution to `statistics`; `None` if none are missing, or if they drop out of
+    /// distribution to `statistics`. Returns `None` if no values are missing, or if they drop out of
     /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
         &self,
@@ -71,14 +71,14 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, for components where a(λ + T(x)) is unavailable because of missing
-    /// values or is slower.
+    /// Returns log ∫ p(x | component) q(component), in nats. Components implement it if a(λ + T(x)) is unavailable
+    /// because of missing values, or is slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
     }
 
-    /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
+    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, at a value `t` of the statistics' coefficients.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
     /// See [`ConjugateModel::log_jacobian`].
@@ -91,7 +91,7 @@ pub trait Components: Sync {
         0.1
     }
 
-    /// Whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
+    /// Returns whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -106,7 +106,7 @@ pub struct Completed {
     pub energy: f64,
 }
 
-/// Components stored elsewhere, so that several models can share them with their data.
+/// Components behind a reference, so that several models can share them with their data.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -182,14 +182,14 @@ impl<C: Components> Components for &C {
 /// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// The sample of the given number of points; `None` if all are used.
+/// Draws a sample of the points for the choice of starts. Returns `None` if all points are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
-/// One point represents half of this share, and the average point represents the other half.
+/// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
+/// data. One point represents half of this share, and the average point represents the other half.
 ///
 /// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
 /// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
@@ -246,7 +246,7 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
 pub struct MixtureScratch {
     /// Responsibilities of the components.
     pub r: Vec<f64>,
-    /// The expected statistics of each component where values are missing.
+    /// Expected statistics of each component where values are missing.
     completed: Vec<f64>,
 }
 
@@ -259,7 +259,7 @@ pub struct Mixture<C> {
 }
 
 impl<C: Components> Mixture<C> {
-    /// A mixture of `k` components with weights from Dirichlet(`concentration`, …).
+    /// Creates a mixture of `k` components, with weights from Dirichlet(`concentration`, …).
     pub fn new(components: C, k: usize, concentration: f64) -> Self {
         let mut blocks = Blocks::default();
         blocks.push(
@@ -280,18 +280,18 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// The components with their data.
+    /// Returns the components with their data.
     pub fn components(&self) -> &C {
         &self.components
     }
 
-    /// Expected weights of the components.
+    /// Returns expected weights of the components.
     pub fn weights(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Predictions for new points under q(β).
+    /// Prepares predictions for new points under q(β).
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();
@@ -313,14 +313,14 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// The part of λ, or of t, that belongs to a component.
+    /// Returns the part of λ, or of t, that belongs to a component.
     pub fn component<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + k * self.width;
         &vector[start..start + self.width]
     }
 }
 
-/// a(λ) and ∇a(λ) of blocks of these families.
+/// Returns a(λ) and ∇a(λ) of blocks of these families.
 fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
     let mut expected = vec![0.0; lambda.len()];
     let (mut start, mut total) = (0, 0.0);
@@ -332,8 +332,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), plus a term that does not depend on the
-/// component. `before` has a(λ) and ∇a(λ).
+/// Returns log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does not
+/// depend on the component. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -349,7 +349,7 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The posterior predictive distribution of a mixture of any components.
+/// Returns the log posterior predictive density of one component at a point, in nats.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],
@@ -378,7 +378,7 @@ struct PredictiveComponent {
 }
 
 impl<C: Components> Predictive<'_, C> {
-    /// log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    /// Returns log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
     ///
     /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {

@@ -23,7 +23,8 @@ pub struct Sampled<'a, C> {
     pub shards: &'a dyn PointShards,
 }
 
-/// The points for the start of a seed; `None` if it uses all points. Other starts of a run use the same points.
+/// Returns the points for the start of a seed, or `None` if the start uses all points. Other starts of a run use the
+/// same points.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }

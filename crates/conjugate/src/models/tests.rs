@@ -22,7 +22,7 @@ fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
 }
 
-/// Two clusters in the plane.
+/// Draws two clusters in the plane.
 fn plane(n: usize) -> Vec<f64> {
     let mut s = stream(0);
     (0..n)
@@ -76,7 +76,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-/// Eight lines in pictures of four by four pixels, each active in a fifth of the pictures.
+/// Draws pictures of four by four pixels from eight lines, each of which is active in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
     let mut s = stream(4);
     let mut data = Vec::new();
@@ -164,7 +164,7 @@ fn local_steps_equal_enumeration() {
     });
 }
 
-/// The energy of a point is linear in its statistics.
+/// Checks that the energy of a point is linear in its statistics.
 fn statistics_give_the_energy<M: ConjugateModel>(model: &M, constant: impl Fn(usize) -> f64) {
     let t = model.blocks().expectations(&model.start(&mut stream(7)));
     let mut scratch = M::Scratch::default();
@@ -383,7 +383,7 @@ fn stochastic() -> Mode {
     }
 }
 
-/// The trace of a fit.
+/// Runs a fit and returns its trace.
 fn trace<M: ConjugateModel>(model: &M, settings: &DriverSettings) -> (Vec<Record>, Vec<f64>) {
     let mut records: Vec<Record> = Vec::new();
     let clock = || 0.0;
@@ -611,7 +611,7 @@ fn stochastic_fits_find_the_clusters() {
     );
 }
 
-/// Bound and twins of a fit.
+/// Runs a fit. Returns its bound and its number of twins.
 fn ended<M: ConjugateModel>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, usize) {
     let settings = DriverSettings {
         seed,

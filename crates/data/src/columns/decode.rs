@@ -1,4 +1,4 @@
-//! The content of a column in a stretch of consecutive rows.
+//! Decodes a range of consecutive rows of a Parquet column.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::table::{Cells, Column};
 /// The element type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Integers, and whether they are unsigned.
+    /// Integers; `true` if they are unsigned.
     Whole(bool),
     Truth,
     Real,
@@ -27,7 +27,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
-    /// The index of its leaf column in the schema.
+    /// Index of the leaf column in the schema.
     pub leaf: usize,
     kind: Result<Kind, String>,
     max_def: i16,
@@ -35,7 +35,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The columns of a file.
+    /// Returns the columns of a file.
     pub fn all(schema: &SchemaDescriptor) -> Vec<Self> {
         let fields = schema.root_schema().get_fields();
         let leaves: Vec<usize> = (0..schema.num_columns())
@@ -63,12 +63,12 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether two files have the same column. Nullability may differ.
+    /// Returns whether two files have the same column. Nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
 
-    /// Refuses columns of an unknown kind.
+    /// Checks that the type of the column is supported.
     pub fn check(&self, path: &Path) -> Result<(), DataError> {
         match &self.kind {
             Ok(_) => Ok(()),
@@ -80,12 +80,12 @@ impl Field {
         }
     }
 
-    /// Whether its numbers are integers.
+    /// Returns whether the numbers of the column are integers.
     pub fn is_whole(&self) -> bool {
         self.kind != Ok(Kind::Real)
     }
 
-    /// Whether the column contains words.
+    /// Returns whether the column contains words.
     pub fn is_text(&self) -> bool {
         self.kind == Ok(Kind::Text)
     }
@@ -137,7 +137,7 @@ impl Field {
     }
 }
 
-/// The element type, or the name of an unsupported one.
+/// Returns the element type, or the name of an unsupported type.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     use ConvertedType as C;
     let name = || match column.logical_type_ref() {
@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The next values, one for each of the given number of rows, with `None` for missing values.
+    /// Returns the next value of each of `rows` rows, or `None` where the value is missing.
     fn each<T>(
         &self,
         rows: usize,
@@ -209,7 +209,7 @@ impl Levels {
         })
     }
 
-    /// The first row with a missing value, counted from 0.
+    /// Returns the first row with a missing value, counted from 0.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {
@@ -218,7 +218,7 @@ impl Levels {
         })
     }
 
-    /// The length of all lists, and the first row with another length.
+    /// Returns the length of the first list, and the first row whose list has another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -256,7 +256,7 @@ pub(super) struct Numbers {
 }
 
 impl Decoded {
-    /// Adds new words to the known ones.
+    /// Adds the words of the column to `words`.
     pub fn words(&self, words: &mut BTreeSet<String>) {
         if let Elements::Texts(texts) = &self.elements {
             let mut last: Option<&ByteArray> = None;
@@ -273,7 +273,8 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or reports a missing one. `location` names a row of the range, counted from 0.
+    /// Appends the numbers to `all`, or reports a missing one. `location` describes a row of the range, counted from 0,
+    /// for messages.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -349,7 +350,7 @@ pub(super) enum CellsOfColumn {
 }
 
 impl CellsOfColumn {
-    /// No cells yet.
+    /// Creates an empty list of cells for a column.
     ///
     /// # Errors
     /// Fails for lists of words, which are not columns.
@@ -366,7 +367,7 @@ impl CellsOfColumn {
         }
     }
 
-    /// Adds the values of the given number of rows.
+    /// Appends the values of `rows` rows.
     ///
     /// # Errors
     /// Fails if a list is missing, has a null, or has another length; or a value is not a number.
@@ -418,7 +419,7 @@ impl CellsOfColumn {
         Ok(())
     }
 
-    /// One column, or one column for each number of a list.
+    /// Returns one column, or one column per list element if the rows have lists.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

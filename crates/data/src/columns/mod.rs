@@ -50,7 +50,7 @@ pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
     rows: u64,
-    /// The words of every column, once they are requested.
+    /// Distinct words of each column, filled on first use.
     words: Vec<OnceLock<Vec<String>>>,
 }
 
@@ -62,14 +62,14 @@ struct RowFile {
     groups: Vec<usize>,
 }
 
-/// A fingerprint of a file's contents.
+/// Length and modification time of a file. If either differs, the file was changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// The named Parquet files, including those in folders by name.
+/// Returns the Parquet files among `paths`, and the files in its folders in the order of their names.
 ///
 /// # Errors
 /// Fails if there are no such files.
@@ -127,7 +127,7 @@ impl RowFile {
     }
 }
 
-/// Rejects columns outside the file, which the reader does not check.
+/// Checks that all columns lie within the file, which the reader does not check.
 fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(), DataError> {
     let groups = metadata.row_groups().iter();
     for column in groups.flat_map(|group| group.columns()) {
@@ -146,8 +146,8 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// All columns of a file's bytes, for a table in memory: a list of k numbers per row gives k columns, `x1`, `x2`, … of
-/// `x`.
+/// Reads all columns of a Parquet file into memory. A column `x` with a list of k numbers per row becomes k columns,
+/// `x1`, `x2`, ….
 ///
 /// # Errors
 /// Fails if the files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal
@@ -196,7 +196,7 @@ fn unreadable(path: &Path, error: &ParquetError) -> DataError {
 }
 
 impl RowFiles {
-    /// Opens files, and the files in folders.
+    /// Opens the given files, and the files in the given folders.
     ///
     /// # Errors
     /// Fails if there are no files, a file cannot be read, or their columns differ.
@@ -254,22 +254,22 @@ impl RowFiles {
         })
     }
 
-    /// Rows of all files.
+    /// Returns the number of rows in all files.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The files in order.
+    /// Returns the files in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// All row groups in order.
+    /// Returns all row groups in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -289,8 +289,8 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A rewritten
-    /// file has another digest. Contents are not read.
+    /// Returns a digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
+    /// rewritten file has another digest. The contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -314,8 +314,8 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or `[rows,
-    /// length]` if rows have lists.
+    /// Reads the columns `names` in the given rows, one range after another. A column becomes an array of shape
+    /// `[rows]`, or `[rows, length]` if rows have lists.
     ///
     /// # Errors
     /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in
@@ -345,7 +345,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// The length of the lists of a column, taken from the first row, if the column has lists.
+    /// Returns the length of the lists of a column, measured in its first row, or `None` if the column has no lists.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does.
@@ -358,7 +358,7 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// The location of a row of a range: its file, and its number in the file, counted from 1.
+    /// Returns the location of a row of a range, for messages: its file, and its number in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -378,7 +378,7 @@ impl RowFiles {
         })
     }
 
-    /// Adds the numbers of one stretch.
+    /// Appends the numbers of one range.
     fn add(&self, at: usize, stretch: &Stretch, all: &mut Numbers) -> Result<(), DataError> {
         let field = &self.fields[at];
         let words = match field.is_text() {
@@ -392,7 +392,8 @@ impl RowFiles {
         })
     }
 
-    /// Calls the closure with the content of a column in a stretch, between two checks that the file is unchanged.
+    /// Calls `each` with the content of a column in a range of rows. Checks before and after the call that the file is
+    /// unchanged.
     fn decoded<T>(
         &self,
         at: usize,
@@ -413,7 +414,7 @@ impl RowFiles {
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// The distinct words of a column in alphabetical order.
+    /// Returns the distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

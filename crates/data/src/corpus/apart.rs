@@ -41,7 +41,7 @@ pub enum Task {
     Shard {
         /// The number of the shard.
         shard: usize,
-        /// The location of its documents.
+        /// Locations of its documents, in order.
         runs: Vec<Run>,
         /// A record of how the corpus was made, as JSON.
         record: String,
@@ -67,18 +67,18 @@ pub struct Run {
 pub enum Answer {
     /// Number of documents read, and their words. `None` if there were too many words to count.
     Counts(u64, Option<Tally>),
-    /// The result of writing.
+    /// The result of [`Task::Write`].
     Written(Written),
     /// The digest of a shard.
     Shard(String),
 }
 
-/// The output for an input file.
+/// Counts of the documents written for an input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Number of documents read.
     pub read: u64,
-    /// Documents and tokens for training, followed by held-out ones.
+    /// Numbers of documents and tokens, first of the training documents and then of the held-out ones.
     pub parts: [(u64, u64); 2],
     /// See [`Built::tokens_left_out`].
     pub left_out: u64,
@@ -86,7 +86,7 @@ pub struct Written {
     pub skipped: Skipped,
 }
 
-/// The common input of all tasks.
+/// The inputs and settings that all tasks share.
 pub struct Workshop<'a> {
     /// The inputs.
     pub sources: &'a Sources,
@@ -96,7 +96,7 @@ pub struct Workshop<'a> {
     pub out: &'a Path,
 }
 
-/// The paths of the corpora of input files during a build.
+/// Returns the path of the temporary corpus for an input file.
 fn part_path(out: &Path, input: usize) -> PathBuf {
     out.join(format!("{input:06}.part.tmp"))
 }
@@ -157,7 +157,7 @@ impl Workshop<'_> {
     }
 }
 
-/// The documents of a shard: a contiguous range of both splits, as in [`Corpus::divide`].
+/// Returns the documents of a shard: a contiguous range of each split, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -181,7 +181,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files, or `None` if there are too many words for one table.
+/// Sums the counts of all files. Returns `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -211,7 +211,7 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// Runs tasks and returns their answers in order. Its error messages are for the user.
+/// Runs tasks and returns their answers in order. Errors are messages for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
 /// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
@@ -219,7 +219,7 @@ pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>,
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// Returns the errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
+/// Returns the errors of [`build`](build::build), of [`Corpus::divide`] and of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

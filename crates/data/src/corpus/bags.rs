@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents in a header beyond one per entry. Documents without words are kept, and a damaged number
-/// could otherwise create 10¹² of them.
+/// Largest number of documents that a header may state beyond one per entry. Documents without words are kept, so a
+/// damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
@@ -22,7 +22,7 @@ pub(crate) struct Bags {
 }
 
 impl Bags {
-    /// A document's terms and counts.
+    /// Returns the terms and counts of document `i`.
     pub fn get(&self, i: usize) -> (&[u32], &[u32]) {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let range = start..self.ends[i];
@@ -46,7 +46,7 @@ impl Bags {
     }
 }
 
-/// The words of bags: one per line, from the given file or from the format's default path.
+/// Reads the words of bags, one per line, from `given` or from the format's default path.
 ///
 /// # Errors
 /// Fails if the file does not exist or is not UTF-8.
@@ -76,7 +76,7 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// The file of words that belongs to bags with its name.
+/// Returns the path of the word list that belongs to `bags` by its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -105,18 +105,18 @@ pub(crate) struct BagReader {
     pairs: Vec<(u32, u32)>,
 }
 
-/// The remainder of a file.
+/// The state of reading a file, by format.
 enum Kind {
     Ldac,
     Triplets {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The current document, whose entries are being read. Earlier documents are complete.
+        /// Number of the document whose entries are being read. Earlier documents are complete.
         current: u64,
-        /// The last entry has been read.
+        /// Whether the last entry has been read.
         ended: bool,
-        /// Entries have no count.
+        /// Whether entries have no count.
         pattern: bool,
     },
 }
@@ -162,7 +162,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {
@@ -177,7 +177,7 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer. `false` at the end.
+    /// Reads a line into the buffer. Returns `false` at the end of the file.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;
@@ -270,7 +270,7 @@ impl BagReader {
         }
     }
 
-    /// The start of the line, for messages.
+    /// Returns the start of the current line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -302,7 +302,7 @@ impl BagReader {
             };
             if pair.0 as usize >= self.words {
                 return Err(self.wrong(&format!(
-                    "term {} is beyond the vocabulary of {} words (terms count from 0)",
+                    "term {} is outside the vocabulary of {} words (terms are numbered from 0)",
                     pair.0, self.words
                 )));
             }
@@ -346,7 +346,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file announces {entries} entries but has {read}: it was cut short"
+                        "the header declares {entries} entries, but the file has {read}: it is truncated"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -384,7 +384,7 @@ impl BagReader {
         }
     }
 
-    /// Emits the gathered document and begins the next.
+    /// Appends the collected document to `bags`, and begins the next one.
     fn finish(&mut self, bags: &mut Bags, done: u64) {
         bags.push(&mut self.pairs);
         if let Kind::Triplets { current, .. } = &mut self.kind {
@@ -392,7 +392,7 @@ impl BagReader {
         }
     }
 
-    /// The entry on the line: document from 1, term from 0, count.
+    /// Parses the entry on the current line: the document (from 1), the term (from 0) and the count.
     fn entry(&self, documents: u64, pattern: bool) -> Result<(u64, (u32, u32)), DataError> {
         let mut fields = self.buffer.split_ascii_whitespace();
         let mut next = || fields.next();
@@ -417,7 +417,7 @@ impl BagReader {
         }
         if term < 1 || term > self.words as u64 {
             return Err(self.wrong(&format!(
-                "term {term} is beyond the vocabulary of {} words (terms count from 1)",
+                "term {term} is outside the vocabulary of {} words (terms are numbered from 1)",
                 self.words
             )));
         }
@@ -425,7 +425,7 @@ impl BagReader {
     }
 }
 
-/// A count, which may be written as a real number.
+/// Parses a count, which may be written as a real number.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);
@@ -482,7 +482,7 @@ mod tests {
             (
                 Format::Uci,
                 "4\n3\n3\n1 1 2\n",
-                "announces 3 entries but has 1",
+                "declares 3 entries, but the file has 1",
             ),
             (
                 Format::Uci,
@@ -499,7 +499,7 @@ mod tests {
                 "2\n3\n2\n2 1 2\n1 1 1\n",
                 "line 5: document 1 comes after document 2",
             ),
-            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is beyond"),
+            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is outside"),
             (Format::Uci, "2\n3\n2\n3 1 2\n", "document 3 is not among"),
             (Format::Uci, "2\n3\n2\n1 1 1.5\n", "an integer count"),
             (
@@ -508,7 +508,7 @@ mod tests {
                 "line 2: expected the number of terms",
             ),
             (Format::Ldac, "1 0:x\n", "expected term:count"),
-            (Format::Ldac, "1 3:1\n", "term 3 is beyond"),
+            (Format::Ldac, "1 3:1\n", "term 3 is outside"),
             (Format::MatrixMarket, "1 2 3\n", "expected `%%MatrixMarket"),
             (
                 Format::MatrixMarket,

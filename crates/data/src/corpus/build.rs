@@ -23,11 +23,11 @@ const TASK: usize = 128;
 /// The settings of a corpus.
 #[derive(Clone, Debug)]
 pub struct BuildSettings {
-    /// Text to words.
+    /// Settings for splitting text into words.
     pub tokeniser: Tokeniser,
-    /// Words to vocabulary.
+    /// Settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
-    /// The exact words to use, in this order, for new documents of an old model.
+    /// Exact words to use, in this order. Set for new documents of an existing model.
     pub fixed: Option<Vec<String>>,
     /// Share of held-out documents, at least 0 and below 1.
     pub heldout: f64,
@@ -38,7 +38,7 @@ pub struct BuildSettings {
 }
 
 impl BuildSettings {
-    /// The defaults: all words of bags, common words of text, and no held-out documents.
+    /// Returns the default settings: all words of bags, common words of text, and no held-out documents.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -58,7 +58,7 @@ impl BuildSettings {
 /// The result of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
-    /// The source of the documents.
+    /// Names of the inputs.
     pub inputs: Vec<String>,
     /// The format of the inputs.
     pub format: Option<Format>,
@@ -72,11 +72,11 @@ pub struct Built {
     pub heldout_tokens: u64,
     /// Number of words in the vocabulary.
     pub terms: u64,
-    /// Distinct words of the inputs.
+    /// Number of distinct words in the inputs.
     pub distinct_words: u64,
     /// Number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// Documents omitted.
+    /// Number of omitted documents, by reason.
     pub skipped: Skipped,
     /// Words in no more documents than this may be missing or undercounted, because there were too many distinct words
     /// to count. It is 0 if all counts are exact.
@@ -85,11 +85,11 @@ pub struct Built {
     pub heldout: f64,
     /// See [`BuildSettings::seed`].
     pub seed: u64,
-    /// The tokenisation of text; absent for bags.
+    /// Settings for splitting text into words; absent for bags.
     pub tokeniser: Option<Tokeniser>,
 }
 
-/// The state of a build.
+/// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
     /// 1 while counting words, 2 while writing documents.
@@ -146,7 +146,7 @@ pub fn build(
     Ok(built)
 }
 
-/// Refuses settings that cannot be.
+/// Checks that the settings are valid.
 pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
     if (0.0..1.0).contains(&settings.heldout) {
         return Ok(());
@@ -158,7 +158,7 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
 }
 
 impl Built {
-    /// A result without documents, to which documents are added.
+    /// Creates a result without documents. [`add`](Self::add) adds them.
     pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
         Self {
             inputs: sources.names(),
@@ -192,7 +192,7 @@ impl Built {
         self.skipped.add(&written.skipped);
     }
 
-    /// Refuses a corpus without documents to learn from.
+    /// Checks that documents to learn from remain.
     pub(crate) fn check(&self, sources: &Sources) -> Result<(), DataError> {
         if self.documents + self.heldout_documents == 0 {
             return Err(nothing_left(sources, self));
@@ -205,13 +205,13 @@ impl Built {
         Ok(())
     }
 
-    /// The record of how a corpus was made, as JSON.
+    /// Returns a JSON record of how the corpus was made.
     pub(crate) fn record(&self) -> Result<String, DataError> {
         serde_json::to_string(self).map_err(|error| DataError::invalid(error.to_string()))
     }
 }
 
-/// Writes all documents of sources, after `before` others.
+/// Writes all documents of `sources`, which follow `before` earlier documents.
 fn write_documents(
     writer: &mut CorpusWriter<'_>,
     sources: &Sources,
@@ -236,7 +236,7 @@ fn write_documents(
     Ok(written)
 }
 
-/// Writes the documents of sources, after `before` others, into a file that is part of a corpus.
+/// Writes all documents of `sources`, which follow `before` earlier documents, into a file that is part of a corpus.
 pub(crate) fn write_part(
     sources: &Sources,
     settings: &BuildSettings,
@@ -276,7 +276,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     DataError::invalid(format!("no document remains: {reasons}"))
 }
 
-/// Calls `work` with every chunk in order, while the next one is being read.
+/// Calls `work` with each chunk in order, while the next chunk is being read.
 fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
@@ -295,12 +295,12 @@ fn each_chunk(
     Ok(read)
 }
 
-/// The vocabulary.
+/// The chosen vocabulary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// The words by term.
     pub words: Vec<String>,
-    /// The number of each word in bags, which identify words by number and not by name.
+    /// For bags: the number of each word in the input. Bags identify words by number and not by name.
     pub old: Option<Vec<usize>>,
     /// See [`Built::distinct_words`].
     pub distinct: u64,
@@ -309,7 +309,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Exactly these words.
+    /// Chooses exactly these words.
     fn fixed(words: &[String]) -> Self {
         Self {
             words: words.to_vec(),
@@ -318,9 +318,9 @@ impl Choice {
     }
 }
 
-/// The terms of words, by their text or their old number.
+/// Looks up the terms of words, by their text or their number in bags.
 struct Counted {
-    /// Term of a word of text.
+    /// Term of each word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
     /// The new number of each old term of bags; `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
@@ -364,7 +364,7 @@ pub enum Tally {
 }
 
 impl Tally {
-    /// Unchanged if no word was dropped.
+    /// Returns the counts unchanged if no word was dropped, and `None` otherwise.
     pub(crate) fn exact(self) -> Option<Self> {
         match self {
             Self::Words(_, 1..) => None,
@@ -415,7 +415,7 @@ impl Tally {
     }
 }
 
-/// Counts the words of all documents, and the documents.
+/// Counts the documents and their words.
 pub(crate) fn tally(
     sources: &Sources,
     settings: &BuildSettings,
@@ -525,7 +525,7 @@ impl Piece {
     }
 }
 
-/// Whether a document is held out: a function only of the seed and its number.
+/// Returns whether document `number` is held out, which depends only on the arguments.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
     // SplitMix64's finaliser over the two numbers.
     let mix = |mut x: u64| {
@@ -538,7 +538,7 @@ fn held_out(seed: u64, number: u64, share: f64) -> bool {
     ((x >> 11) as f64) < share * (1u64 << 53) as f64
 }
 
-/// Looks up the words of a chunk.
+/// Looks up the terms of the words in a chunk.
 fn pieces(chunk: &Chunk, extract: &Extract, counted: &Counted) -> Result<Vec<Piece>, DataError> {
     let tasks = chunk.len().div_ceil(TASK);
     let work = |task: usize| {

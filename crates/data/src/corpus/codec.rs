@@ -19,7 +19,7 @@ fn put(out: &mut Vec<u8>, mut x: u64) {
     out.push(x as u8);
 }
 
-/// Takes a number from the front of `bytes`.
+/// Reads a number from the front of `bytes`, and moves past it.
 #[inline]
 fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     let mut x = 0u64;

@@ -10,10 +10,10 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// Largest memory of an xz stream in KiB: eight times that of `xz -9`.
+/// Largest memory of an xz stream in KiB: eight times the memory of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BUFFER: usize = 1 << 17;
 
 /// The first bytes of compressed files.
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     })
 }
 
-/// The error of a read from a file that [`open`] opened.
+/// Converts an error from reading a file that [`open`] opened.
 pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
@@ -62,7 +62,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// The file's name without the extension of its compression.
+/// Returns the file's name without the extension of its compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()

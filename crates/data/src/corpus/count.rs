@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The counts of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Number of documents with it.
+    /// Number of documents that contain the word.
     pub documents: u64,
     /// The number of occurrences of the word.
     pub tokens: u64,
@@ -64,10 +64,10 @@ impl LocalCounts {
 }
 
 impl WordCounts {
-    /// Default number of distinct words: some 300 MB.
+    /// Default number of distinct words, which take about 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
-    /// An empty table that holds up to `limit` words.
+    /// Creates an empty table that holds up to `limit` words.
     pub fn new(limit: usize) -> Self {
         Self {
             table: HashMap::default(),
@@ -76,7 +76,7 @@ impl WordCounts {
         }
     }
 
-    /// Adds counts.
+    /// Adds the counts of a few documents.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums of whole numbers are the same in every order, and the table they go to is sorted when it is read"
@@ -87,8 +87,8 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if there are too many. Callers call it at fixed points, after every chunk, so the result does
-    /// not depend on threads.
+    /// Drops rare words if the table exceeds its limit. Callers call this after every chunk, so the result does not
+    /// depend on the number of threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {
             let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
@@ -100,22 +100,22 @@ impl WordCounts {
         }
     }
 
-    /// Document frequency up to which counts may be too low, or 0 if all counts are exact.
+    /// Returns the document frequency up to which counts may be too low, or 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// Number of distinct words.
+    /// Returns the number of distinct words.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// The words with their counts, in no particular order.
+    /// Returns the words with their counts, in no particular order.
     pub fn into_words(self) -> Vec<(String, Count)> {
         let words = self.table.into_iter();
         words.map(|(word, count)| (word.into(), count)).collect()

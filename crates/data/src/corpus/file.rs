@@ -12,10 +12,10 @@ use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
 use crate::bytes::Mapped;
 use crate::error::DataError;
 
-/// Number of blocks that one task checks.
+/// Number of blocks checked per task.
 const CHECKED: usize = 256;
 
-/// Number of hashed bytes after which their pages are returned.
+/// Number of bytes to hash before their pages are released.
 const HASHED: usize = 16 << 20;
 
 /// Number of documents after which the pages of the file are released, so that the memory of a run does not grow with
@@ -32,7 +32,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// Both parts.
+    /// Both splits.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
 
@@ -125,7 +125,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Whether the first bytes of a file are those of a corpus.
+    /// Returns whether a file starts with the first bytes of a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];
@@ -133,7 +133,7 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Whether the index and every document of a split are valid.
+    /// Returns whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -177,7 +177,7 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// The offset of a block.
+    /// Returns the offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -185,7 +185,7 @@ impl CorpusFile {
         usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
     }
 
-    /// Rejects results of a corpus that was changed in the meantime.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -193,52 +193,53 @@ impl CorpusFile {
         self.map.check_unchanged()
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents of a part.
     pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens of a part: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of term and document of a part.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.words.len()
     }
 
-    /// The words by term, those in most documents first.
+    /// Returns the words by term, those in most documents first.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// A record of the build of the corpus.
+    /// Returns a record of the build of the corpus.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
 
-    /// SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 of the content, in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of documents in a block, which is read in one piece.
+    /// Returns the number of documents per block. A block is read in one piece.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
+    /// documents.
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -251,7 +252,8 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Skips as many
+    /// documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -273,7 +275,7 @@ impl CorpusFile {
         self.count_read(1);
     }
 
-    /// Occasionally returns pages to the system.
+    /// Counts the documents read, and occasionally releases the file's pages.
     fn count_read(&self, documents: usize) {
         let before = self.read.fetch_add(documents, Ordering::Relaxed);
         if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {
@@ -281,7 +283,7 @@ impl CorpusFile {
         }
     }
 
-    /// Returns the pages of the file to the system, which keeps them as cache.
+    /// Releases the file's pages from the memory of this process. The system keeps them in its cache.
     fn release(&self) {
         self.map.release();
     }
@@ -295,7 +297,7 @@ fn not_a_corpus(path: &Path) -> DataError {
     ))
 }
 
-/// SHA-256 of the first bytes.
+/// Returns the SHA-256 of the first `length` bytes.
 fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in map[..length].chunks(HASHED) {
@@ -305,7 +307,7 @@ fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The words and the record.
+/// Reads the words and the record.
 fn texts(map: &[u8], tail: &Tail) -> Option<(Vec<String>, serde_json::Value)> {
     let at = |x: u64| usize::try_from(x).ok();
     let words = std::str::from_utf8(map.get(at(tail.words)?..at(tail.record)?)?).ok()?;

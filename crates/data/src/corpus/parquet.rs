@@ -66,7 +66,7 @@ pub fn open(
 /// Rows as JSON lines.
 struct Lines {
     rows: RowIter<'static>,
-    /// The unread part of a line.
+    /// The unread rest of the current line.
     left: VecDeque<u8>,
 }
 
@@ -91,8 +91,8 @@ impl Read for Lines {
     }
 }
 
-/// A field as JSON: text unchanged (even if the column does not declare its bytes as text), lists element by element,
-/// other single values as words, other types empty.
+/// Converts a field to JSON. Text stays unchanged (even if the column does not declare its bytes as text), lists are
+/// converted element by element, other single values become words, and other types become empty.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),

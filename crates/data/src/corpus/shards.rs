@@ -1,7 +1,7 @@
 //! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
 //! `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is not a
-//! corpus. The documents are those of all shards, concatenated.
+//! corpus. The documents are the concatenated documents of all shards.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,12 +33,12 @@ struct List {
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// The end of each shard's documents, for both splits.
+    /// For both splits, the end of each shard's documents.
     ends: [Vec<usize>; 2],
     digest: String,
 }
 
-/// The path of a shard in a folder.
+/// Returns the path of a shard in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("{shard:04}.{ENDING}"))
 }
@@ -91,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Whether a path is a corpus, by its first bytes.
+    /// Returns whether a path is a corpus, judged by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -100,7 +100,7 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
+    /// Divides this corpus into `count` shards in `folder`. Neighbouring documents stay together.
     ///
     /// # Errors
     /// Fails if there are fewer training documents than shards, or the folder cannot be written.
@@ -125,7 +125,7 @@ impl Corpus {
         write_list(folder, digests)
     }
 
-    /// Documents `first .. end` of a part, by shard.
+    /// Returns the documents `first .. end` of a split, by shard.
     fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
         let mut start = 0;
         let mut runs = Vec::new();
@@ -148,12 +148,12 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// The shards, in order, or the single file.
+    /// Returns the shards, in order, or the single file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
 
-    /// Rejects results of a corpus that was changed in the meantime.
+    /// Checks that the corpus has not changed since it was opened.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -161,52 +161,53 @@ impl Corpus {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents of a part.
     pub fn documents(&self, part: Split) -> usize {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens of a part: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of term and document of a part.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.shards[0].terms()
     }
 
-    /// The words by term, those in most documents first.
+    /// Returns the words by term, those in most documents first.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
 
-    /// A record of the build of the corpus.
+    /// Returns a record of the build of the corpus.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
 
-    /// SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 of the content, in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file or folder.
+    /// Returns the path of the file or folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of documents in a block, which is read in one piece.
+    /// Returns the number of documents per block. A block is read in one piece.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
 
-    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
+    /// documents.
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -215,7 +216,8 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Skips as many
+    /// documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -224,7 +226,7 @@ impl Corpus {
         shard.visit(part, index, visit);
     }
 
-    /// The shard of a document, and its number in the shard.
+    /// Returns the shard of a document, and its number in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
@@ -234,15 +236,15 @@ impl Corpus {
     }
 }
 
-/// Documents of a part of a file.
+/// A range of documents of a split in a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard's documents among all, with an exclusive end.
+/// Returns the range of a shard's documents among all documents; the end is exclusive.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Rejects more shards than there are training documents.
+/// Checks that there are at most as many shards as training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(
@@ -276,7 +278,7 @@ pub(crate) fn write_shard(
     Ok(CorpusFile::open(&path)?.digest().to_owned())
 }
 
-/// Writes the list of a folder's shards, which makes it a corpus.
+/// Writes the list of shards, which turns the folder into a corpus.
 pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
     let list = serde_json::to_vec(&List {
         version: 1,

@@ -12,7 +12,7 @@ use crate::error::DataError;
 /// Number of documents per chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
-/// Bytes after which a chunk of text is full.
+/// Number of bytes after which a chunk of text is full.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// Largest number of bytes of one document.
@@ -22,9 +22,9 @@ const DOCUMENT_BYTES: usize = 256 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// One JSON object per line, the text or a list of words in one of its fields.
+    /// One JSON object per line. One of its fields holds the text or a list of words.
     Jsonl,
-    /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
+    /// Parquet files with the text in one column, in builds with the feature `parquet`.
     Parquet,
     /// Plain text.
     Text,
@@ -38,12 +38,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the format has counted words.
+    /// Returns whether documents of this format are counted words.
     pub fn is_bag(self) -> bool {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
-    /// The format that a file's name suggests; plain text by default.
+    /// Returns the format that a file's name suggests, which is plain text by default.
     fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// Whether a document is an object with fields.
+    /// Returns whether a document of this format is an object with fields.
     pub(crate) fn has_fields(self) -> bool {
         matches!(self, Self::Jsonl | Self::Parquet)
     }
@@ -73,14 +73,14 @@ pub enum DocumentUnit {
     File,
 }
 
-/// Settings for reading inputs. Names of inputs determine absent settings.
+/// Settings for reading inputs. The names of the inputs determine absent settings.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
     /// Format of all files.
     pub format: Option<Format>,
-    /// Field of a JSON line with the text.
+    /// Name of the field that holds the text, in JSON lines.
     pub field: String,
-    /// Field of a JSON line that names the document.
+    /// Name of the field that holds the document's name, in JSON lines.
     pub id: Option<String>,
     /// The unit of a document in plain text. By default a file in a folder is a document, and other files have one
     /// document per line.
@@ -106,14 +106,14 @@ impl Default for SourceSettings {
 pub struct Skipped {
     /// Number of documents without a word of the vocabulary.
     pub empty: u64,
-    /// Not UTF-8 text.
+    /// Number of documents that are not UTF-8 text.
     pub not_utf8: u64,
     /// Number of JSON objects without the field, or whose field is neither text nor a list of words.
     pub without_text: u64,
 }
 
 impl Skipped {
-    /// The number of all documents.
+    /// Returns the number of omitted documents.
     pub fn total(&self) -> u64 {
         self.empty + self.not_utf8 + self.without_text
     }
@@ -204,27 +204,27 @@ impl Sources {
         })
     }
 
-    /// The given inputs, for messages and records.
+    /// Returns the given inputs, for messages and records.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    /// The words of bags, by number; `None` for text.
+    /// Returns the words of bags, by number; `None` for text.
     pub fn words(&self) -> Option<&[String]> {
         self.words.as_deref()
     }
 
-    /// The format of the first file.
+    /// Returns the format of the first file.
     pub fn format(&self) -> Option<Format> {
         self.inputs.first().map(|input| input.format)
     }
 
-    /// The number of files.
+    /// Returns the number of files.
     pub fn files(&self) -> usize {
         self.inputs.len()
     }
 
-    /// A single one of the files.
+    /// Returns sources with only one of the files.
     ///
     /// # Errors
     /// Fails if the file does not exist.
@@ -240,7 +240,7 @@ impl Sources {
         })
     }
 
-    /// Reads from the beginning.
+    /// Returns a reader at the beginning of the inputs.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             sources: self,
@@ -286,7 +286,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The documents' bytes.
+    /// Returns the bytes of document `i`.
     pub fn get(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]
@@ -334,7 +334,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end of the inputs.
     pub fn chunk(&mut self) -> Result<Option<Chunk>, DataError> {
         let content = if self.sources.words.is_some() {
             self.bags()?.map(Content::Bags)
@@ -434,7 +434,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends the bytes before `end` (or all remaining ones) to `out`. `false` at the end of the file.
+/// Appends the bytes before `end`, or all remaining bytes, to `out`. Returns `false` at the end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,

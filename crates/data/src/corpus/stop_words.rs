@@ -31,24 +31,24 @@ pub struct StopWords {
 }
 
 impl StopWords {
-    /// None.
+    /// Creates an empty set.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Common English function words.
+    /// Returns common English function words.
     pub fn english() -> Self {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
 
-    /// The given words, in lower case.
+    /// Creates a set of the given words, in lower case.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             words: words.into_iter().map(str::to_lowercase).collect(),
         }
     }
 
-    /// The words of a file, separated by white space; `#` starts a comment.
+    /// Reads the words of a file, which are separated by white space. `#` starts a comment.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not UTF-8.
@@ -63,7 +63,7 @@ impl StopWords {
         Ok(Self::new(words))
     }
 
-    /// Whether a word in lower case is a stop word.
+    /// Returns whether a word in lower case is a stop word.
     pub fn contains(&self, word: &str) -> bool {
         !self.words.is_empty() && self.words.contains(word)
     }

@@ -25,8 +25,9 @@ pub struct NewDocument {
     pub unknown: u64,
 }
 
-/// Calls `visit` with chunks of documents in order, in the given words. The size of a chunk is bounded and does not
-/// depend on threads. It visits all documents. A document without known words, or that is not text, has no words.
+/// Calls `visit` with chunks of documents in order, with their words as indices into `words`. The size of a chunk is
+/// bounded and does not depend on threads. A document without known words, or that is not text, is passed with no
+/// words.
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, or an error of `visit`.
@@ -126,7 +127,7 @@ enum Written<'t> {
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
-    /// An object without words, which may have a name.
+    /// An object without words. It may have a name.
     Missing(Option<String>),
 }
 
@@ -135,7 +136,7 @@ impl<'a> Extract<'a> {
         Self { sources, tokeniser }
     }
 
-    /// The text of document `i`.
+    /// Finds the text of document `i`.
     pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
         let (file, line) = texts.locations[i];
         let input = &self.sources.inputs[file as usize];

@@ -1,4 +1,4 @@
-//! Text to words.
+//! Splits text into words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::error::DataError;
 /// apostrophes separate words by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// Fewest characters of a word, without marks.
+    /// Smallest number of characters of a word, without marks.
     pub min_length: usize,
     /// Largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
@@ -56,7 +56,7 @@ impl PartialEq for Pattern {
 impl FromStr for Pattern {
     type Err = DataError;
 
-    /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
+    /// Parses a regular expression (syntax of the crate `regex`) that matches no empty word.
     fn from_str(text: &str) -> Result<Self, DataError> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();

@@ -22,7 +22,7 @@ pub enum Frequency {
 impl FromStr for Frequency {
     type Err = DataError;
 
-    /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
+    /// Parses an integer as a number of documents, and a number with a point (`0.1`, `1.0`) as a share.
     fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
@@ -59,8 +59,8 @@ pub struct VocabularySettings {
 }
 
 impl VocabularySettings {
-    /// For text: words in ten documents or more and in a tenth of them or fewer, at most 14 000 words, no function
-    /// words.
+    /// Returns the settings for text: words in ten documents or more and in a tenth of them or fewer, at most 14 000
+    /// words, no function words.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -70,7 +70,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For counted words: all words.
+    /// Returns the settings for counted words: all words.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),

@@ -34,13 +34,13 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const HEAD: [u8; 8] = *b"JENSENCO";
 pub(crate) const END: [u8; 8] = *b"JENSENCE";
 
-/// Bytes of the head.
+/// Length of the head, in bytes.
 pub(crate) const HEAD_BYTES: usize = 16;
 
-/// Bytes of the tail: numbers, digest, end.
+/// Length of the tail, in bytes: numbers, digest, end.
 pub(crate) const TAIL_BYTES: usize = 13 * 8 + 32 + 8;
 
-/// Totals of one part.
+/// Totals of one split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub documents: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Tail {
     pub record: u64,
     /// The offset of the tail.
     pub start: u64,
-    /// Bytes of the file.
+    /// Length of the file, in bytes.
     pub length: u64,
 }
 
@@ -100,7 +100,7 @@ impl Tail {
     }
 }
 
-/// A part while it is written.
+/// A split while it is written.
 #[derive(Default)]
 struct Growing {
     totals: Totals,
@@ -125,7 +125,7 @@ impl CorpusWriter<'_> {
         self.out.write_all(bytes)
     }
 
-    /// Adds a document: terms ascending, counts positive.
+    /// Adds a document to a split. `terms` must ascend, and `counts` must be positive.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -157,7 +157,7 @@ impl CorpusWriter<'_> {
         written
     }
 
-    /// The numbers of documents and tokens written to a split.
+    /// Returns the numbers of documents and tokens written to a split.
     pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)
@@ -205,7 +205,7 @@ impl CorpusWriter<'_> {
 /// of the build.
 ///
 /// # Errors
-/// An error of `fill`, or a file that cannot be written. No file remains.
+/// Returns the error of `fill`, or fails if the file cannot be written. In both cases no file remains.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,

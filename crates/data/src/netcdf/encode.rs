@@ -1,4 +1,4 @@
-//! The file group by group.
+//! Encodes the file, group by group.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::coordinates::{Coordinates, Labels};
 use crate::dataset::{DataSet, Elements, Value};
 use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
 
-/// The bytes of the file.
+/// Encodes the file as bytes.
 pub(super) fn encode(
     table: &DrawsTable,
     roles: &Roles,
@@ -96,7 +96,7 @@ fn encode_densities(
     Ok(())
 }
 
-/// Draws of one variable, each with its last index fastest. `start` is the variable's first column.
+/// Returns the draws of one variable, each with its last index fastest. `start` is the variable's first column.
 fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -> Vec<f64> {
     // order[k] is the column-major offset of the k-th element in row-major order.
     let mut order = vec![0];
@@ -153,7 +153,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// A dimension with its labels, or 0, 1, ….
+    /// Adds a dimension with its labels, or with the labels 0, 1, ….
     fn dimension(&mut self, name: &str, size: usize) -> NcResult<DimensionId> {
         let path = format!("{}/{name}", self.name);
         let dimension = self.file.add_dimension_path(&path, size as u64)?;
@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
         Ok(dimension)
     }
 
-    /// A dimension for a variable, which reuses an existing one of the same size.
+    /// Returns a dimension for a variable. An existing dimension of the same size is reused.
     fn shared(
         &mut self,
         name: &str,

@@ -32,14 +32,14 @@ pub struct Roles {
     pub log_likelihood: Vec<String>,
     /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws are those of an approximation, with weights.
+    /// Whether the draws come from an approximation and have weights.
     pub approximate: bool,
     /// Names of dimensions and labels along them.
     pub coordinates: Coordinates,
 }
 
 impl Roles {
-    /// Roles by the names of the generated quantities.
+    /// Assigns roles by the names of the generated quantities.
     pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
         let mut roles = Self {
             approximate,
@@ -55,7 +55,7 @@ impl Roles {
         roles
     }
 
-    /// Whether a variable has one value per observation: a log likelihood or predicted data.
+    /// Returns whether a variable has one value per observation: a log likelihood or predicted data.
     pub fn is_pointwise(&self, name: &str) -> bool {
         let mut all = self.log_likelihood.iter().chain(&self.predictive);
         all.any(|pointwise| pointwise == name)
@@ -81,7 +81,7 @@ impl Roles {
     }
 }
 
-/// The data that a generated quantity predicts, by its name: `y` of `y_rep` and of `y_pred`.
+/// Returns the name of the data that a generated quantity predicts: `y` for `y_rep` and `y_pred`.
 pub fn predicted(name: &str) -> Option<&str> {
     name.strip_suffix("_rep")
         .or_else(|| name.strip_suffix("_pred"))

@@ -12,7 +12,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The argument with one of these names, or at a position.
+    /// Returns the argument with one of `names`, or the one at `position`.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
@@ -33,7 +33,7 @@ impl Vector {
         }
     }
 
-    /// A count.
+    /// Returns the value if it is a count.
     fn count(&self) -> Option<u64> {
         match (&self.elements, self.reals().as_slice()) {
             (Elements::Int(v), [_]) => u64::try_from(v[0]).ok(),
@@ -49,7 +49,7 @@ impl Vector {
         }
     }
 
-    /// The elements at these positions.
+    /// Returns the elements at `positions`.
     fn at(&self, positions: &[usize]) -> Elements {
         match &self.elements {
             Elements::Int(v) => Elements::Int(positions.iter().map(|i| v[*i]).collect()),
@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-/// One operation on integers, if its result is an integer.
+/// Applies an operation to two integers. Returns `None` if the result is not an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -80,7 +80,7 @@ fn real(op: u8, a: f64, b: f64) -> f64 {
 }
 
 impl Parser<'_> {
-    /// An expression.
+    /// Parses an expression.
     pub(super) fn value(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a:b` with signed ends.
+    /// Parses `a:b` with signed ends.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -134,7 +134,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// A sign has lower precedence than a power.
+    /// Parses an operand with its sign. A sign has lower precedence than a power.
     fn signed(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -224,7 +224,7 @@ impl Parser<'_> {
         self.literal()
     }
 
-    /// `name =` before an argument.
+    /// Parses `name =` before an argument.
     pub(super) fn argument_name(&mut self) -> Option<String> {
         let start = self.cursor.pos;
         if self
@@ -243,7 +243,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The arguments between the brackets of a call.
+    /// Parses the arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -278,7 +278,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A variable that was assigned before.
+    /// Returns the value of a variable that was assigned before.
     pub(super) fn earlier(&mut self, at: usize, value: &Value) -> Result<Vector, DataError> {
         self.generate(at, value.len() as u64)?;
         // The first index fastest is the last one fastest of the reversed shape.
@@ -294,7 +294,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Element by element, with recycling of the shorter operand.
+    /// Applies an operation element by element, and recycles the shorter operand.
     fn arithmetic(&self, at: usize, op: u8, a: &Vector, b: &Vector) -> Result<Vector, DataError> {
         let (n, m) = (a.len(), b.len());
         let length = if n == 0 || m == 0 { 0 } else { n.max(m) };
@@ -331,7 +331,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A count among the arguments.
+    /// Returns a count among the arguments, or `otherwise` if it is absent.
     fn counted(&self, at: usize, value: Option<&Vector>, otherwise: u64) -> Result<u64, DataError> {
         match value {
             None => Ok(otherwise),
@@ -349,7 +349,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of elements that `dims` requires, with recycling if there are fewer.
+    /// Fills an array of sizes `dims` with the elements of `x`, and recycles them if there are too few.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {

@@ -12,7 +12,8 @@ struct Picture {
     levels: Vec<u8>,
 }
 
-/// The shape `[pictures, height, width]` and the levels of a folder's pictures, in the order of their names.
+/// Reads the pictures of a folder in the order of their names. Returns the shape `[pictures, height, width]` and the
+/// grey levels.
 pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     let mut size: Option<(usize, usize, String)> = None;
     let (mut count, mut levels) = (0, Vec::new());
@@ -48,7 +49,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     Ok((vec![count, height, width], levels))
 }
 
-/// A PNG picture; colours become their luma (Rec. 601), transparency is ignored.
+/// Decodes a PNG picture. Colours become their luma (Rec. 601), and transparency is ignored.
 #[cfg(feature = "pictures")]
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
@@ -81,7 +82,7 @@ fn png(_: &[u8]) -> Result<Picture, String> {
     Err("this build does not include PNG; to add it: cargo build --release -p jensen-cli".into())
 }
 
-/// A PGM picture, binary (`P5`) or plain (`P2`).
+/// Decodes a PGM picture, binary (`P5`) or plain (`P2`).
 fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     let mut at = 0;
     let magic = token(bytes, &mut at).unwrap_or_default();
@@ -125,7 +126,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// The next word, without comments.
+/// Returns the next word. Skips comments.
 fn token<'b>(bytes: &'b [u8], at: &mut usize) -> Option<&'b [u8]> {
     loop {
         while bytes.get(*at)?.is_ascii_whitespace() {

@@ -3,7 +3,7 @@
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 
-/// Bytes before the first element of a file.
+/// Number of bytes before the first element of a file.
 const PREAMBLE: usize = 128;
 
 /// Types of data elements.
@@ -18,7 +18,8 @@ struct Tag {
     next: usize,
 }
 
-/// Records of the first numeric matrix: a column each, because elements are stored column by column.
+/// Finds the first numeric matrix of a file. Each of its columns is a record, because elements are stored column by
+/// column.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
         DataError::invalid(format!("Jensen cannot read the MAT file `{label}`: {what}"))

@@ -104,7 +104,7 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// The rows of a table of numeric columns.
+    /// Converts a table of numeric columns to rows.
     ///
     /// # Errors
     /// Fails if a column contains words or an infinite value.
@@ -203,7 +203,7 @@ impl Rows {
         })
     }
 
-    /// The same rows with bytes as whole numbers, not grey levels: counts.
+    /// Takes bytes as whole numbers, not grey levels: counts.
     #[must_use]
     pub fn of_counts(mut self) -> Self {
         let (low, high) = self.range;
@@ -212,37 +212,37 @@ impl Rows {
         self
     }
 
-    /// The file or folder.
+    /// Returns the file or folder.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Numbers in a row.
+    /// Returns the number of values per row.
     pub fn width(&self) -> usize {
         self.extents.iter().product()
     }
 
-    /// Extents of a row, the last index fastest: height and width of an image.
+    /// Returns the extents of a row, with the last index fastest: height and width of an image.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Smallest and largest number.
+    /// Returns the smallest and the largest number.
     pub fn range(&self) -> (f32, f32) {
         self.range
     }
 
-    /// Number of missing values.
+    /// Returns the number of missing values.
     pub fn missing(&self) -> usize {
         self.missing
     }
 
-    /// Bytes in memory: 0 for a mapped file.
+    /// Returns the number of bytes in memory, which is 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -250,7 +250,7 @@ impl Rows {
         }
     }
 
-    /// Rejects results of a file that was changed in the meantime.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -258,7 +258,7 @@ impl Rows {
         self.storage.check_unchanged()
     }
 
-    /// A digest of shape and elements.
+    /// Returns a digest of shape and elements.
     pub fn digest(&self) -> &str {
         &self.digest
     }

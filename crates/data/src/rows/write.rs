@@ -1,4 +1,4 @@
-//! Rows of numbers out: Writers of NPY and CSV files, row by row.
+//! Writes rows of numbers to NPY and CSV files, row by row.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The format that a file's name requests: `.npy` or `.csv`.
+    /// Returns the format that a file's name requests: `.npy` or `.csv`.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {
@@ -32,7 +32,7 @@ pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;
 
-    /// Writes its bytes in little-endian order.
+    /// Writes the number in little-endian order.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -55,7 +55,7 @@ impl Number for f64 {
     }
 }
 
-/// Writes a stream of rows, whose number is known in advance.
+/// Writes a stream of rows whose number is known in advance.
 pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,
@@ -64,7 +64,7 @@ pub struct RowWriter<'w, T = f32> {
 }
 
 impl<'w, T: Number> RowWriter<'w, T> {
-    /// Writes the header of `rows` rows with the columns `names`.
+    /// Writes the header for `rows` rows with the columns `names`.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -102,8 +102,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, in sequence. CSV has the shortest digits that give the same numbers when read, and an empty cell
-    /// for NaN.
+    /// Appends rows. CSV contains the shortest digits that read back to the same number, and an empty cell for NaN.
     ///
     /// # Errors
     /// Fails if the writer fails.

@@ -20,7 +20,7 @@ fn sources(
     Sources::new(paths, &settings)
 }
 
-/// Everything is kept.
+/// Returns settings that keep all words.
 fn all(sources: &Sources) -> BuildSettings {
     BuildSettings {
         vocabulary: VocabularySettings::bags(),
@@ -37,7 +37,7 @@ fn make(
     Ok((Corpus::open(out)?, built))
 }
 
-/// The documents of a part, words and counts.
+/// Returns the words of the documents of a split, with their counts.
 fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
     let mut document = Document::default();
     (0..corpus.documents(part))

@@ -151,7 +151,7 @@ fn a_folder_of_someone_else_is_refused() {
         RunDir::open(dir.path())
             .unwrap_err()
             .to_string()
-            .contains("comes from a newer jensen (9.0)")
+            .contains("was written by a newer version of Jensen (9.0)")
     );
 }
 

@@ -106,7 +106,7 @@ fn words_among_numbers_are_pointed_at_when_numbers_are_asked_for() {
     assert!(message.contains("it has `x`, `rate`"), "{message}");
 }
 
-/// An NPY file in format version 1.
+/// Builds an NPY file in format version 1.
 fn npy(kind: &str, fortran: bool, shape: &str, body: &[u8]) -> Vec<u8> {
     let order = if fortran { "True" } else { "False" };
     let header = format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}\n");

@@ -24,7 +24,7 @@ fn dropout(records: usize) -> GaussianDropout {
     GaussianDropout::new(features, labels, CLASSES, SD).unwrap()
 }
 
-/// `f(W; n, ε)` in plain loops.
+/// Computes `f(W; n, ε)` in plain loops.
 fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     let x = &numbers(1, records * COLUMNS)[n * COLUMNS..][..COLUMNS];
     let eta: Vec<f64> = w
@@ -38,7 +38,7 @@ fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     normaliser - eta[n * 5 % 3]
 }
 
-/// The second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
+/// Computes the second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
 fn expansion(records: usize, w: &[f64], n: usize, noise: &[f64]) -> (f64, f64) {
     let h = 1e-3;
     let at = |e: &[f64]| loss(records, w, n, e);
@@ -126,7 +126,8 @@ fn settings(estimator: RecordEstimator) -> GenericSettings {
     }
 }
 
-/// A linear objective in ε: the expansion is exact, so with a table at w joint has no noise.
+/// An objective that is linear in ε. The expansion is therefore exact, and with a table at w the joint estimator has no
+/// noise.
 struct Quadratic;
 
 impl DoublyStochastic for Quadratic {

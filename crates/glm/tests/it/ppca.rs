@@ -17,7 +17,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The first eigenvector of the mean of xxᵀ, with its eigenvalue.
+/// Returns the first eigenvector of the mean of xxᵀ, with its eigenvalue.
 fn principal() -> ([f64; 3], f64) {
     let (mut u, mut length) = ([1.0, 1.0, 0.0], 0.0);
     for _ in 0..500 {

@@ -1,10 +1,10 @@
-//! Local simplification of elementwise operations.
+//! Simplifies elementwise operations locally.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// `x` widened to `shape`, if an identity drops the other operand, which is wider.
+    /// Widens `x` to `shape`, if an identity drops the other operand and that operand is wider.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -112,8 +112,8 @@ impl Graph {
         Some(self.gather(self.args(table)[0], &indices))
     }
 
-    /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. For large a, each term is so much larger than the
-    /// difference that only rounding would remain.
+    /// Returns log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. For large a, each term is so much larger
+    /// than the difference that only rounding would remain.
     fn gamma_step(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let (p, q) = (self.under_lgamma(x)?, self.under_lgamma(y)?);
         let step = |graph: &Self, sum: NodeId, base: NodeId| {
@@ -163,10 +163,9 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables that are read at more indices than they have elements, such as `sd *
-    /// z[group]`. The operation is applied to the tables, and its results are read. Unread elements must not affect
-    /// derivatives, which are multiplied by zero there. Only for sums and products are these finite for any values of
-    /// the elements.
+    /// Applies an operation to tables before they are read, if they are read at more indices than they have elements,
+    /// as in `sd * z[group]`. Then its results are read instead. Unread elements must not affect derivatives, which
+    /// are multiplied by zero there. Only for sums and products are these finite for any values of the elements.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,

@@ -1,5 +1,5 @@
-//! Sums over elements. Sums of expressions that are linear in columns of data. Such a sum has few terms, whose factors
-//! are known once the data are.
+//! Builds sums over elements, and simplifies sums of expressions that are linear in columns of data. Such a sum has
+//! few terms, whose factors are known once the data are.
 //!
 //! A Poisson regression, for example, needs Σ y η. With η = X b this is (X'y)·b with gradient X'y, instead of a pass
 //! over all rows for value and gradient.
@@ -7,11 +7,11 @@
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
-/// A longer expression is not a linear predictor.
+/// The largest number of terms of a linear predictor. Longer expressions are not treated as linear.
 const MOST_TERMS: usize = 256;
 
 impl Graph {
-    /// The sum of all elements, also over records.
+    /// Sums all elements, also over records.
     pub fn sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         if shape.is_scalar() {
@@ -78,8 +78,8 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// A product as (scalar, rest), if one factor is a scalar, or one factor is data and the other a product with a
-    /// scalar.
+    /// Splits a product into a scalar and the rest, if one factor is a scalar, or if one factor is data and the other
+    /// a product with a scalar.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -89,7 +89,7 @@ impl Graph {
         Some((scalar, self.mul(data, rest)))
     }
 
-    /// The constant factor of a product of two vectors, and the other factor.
+    /// Returns the constant factor of a product of two vectors, and the other factor.
     pub(crate) fn data_factor(&self, product: NodeId) -> Option<(NodeId, NodeId)> {
         let [a, b] = self.args(product)[..] else {
             return None;
@@ -106,8 +106,8 @@ impl Graph {
         }
     }
 
-    /// Whether a vector is a sum of columns of data times scalars, of long matrices of data times vectors, and of
-    /// elements of much shorter vectors, possibly times data, so that its sum has few terms.
+    /// Returns whether the sum of a vector has few terms. This is so if the vector is a sum of columns of data times
+    /// scalars, of long matrices of data times vectors, and of elements of much shorter vectors, possibly times data.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
         if shape.record || (shape.len as usize) < SHORTEST {
@@ -154,7 +154,7 @@ impl Graph {
         true
     }
 
-    /// The weighted sum of the elements of a [linear](Self::is_linear) expression.
+    /// Returns the weighted sum of the elements of a [linear](Self::is_linear) expression.
     fn sum_of_linear(&mut self, x: NodeId, weights: &[f64]) -> NodeId {
         if self.shape(x).is_scalar() {
             let total = sum_of_numbers(weights.iter().copied());
@@ -220,7 +220,7 @@ impl Graph {
         self.sum(product)
     }
 
-    /// The number of elements of a shape, as a value.
+    /// Returns the number of elements of a shape, as a node.
     pub(crate) fn element_count(&mut self, shape: Shape) -> NodeId {
         let len = self.constant(f64::from(shape.len));
         if shape.record {
@@ -230,7 +230,7 @@ impl Graph {
         len
     }
 
-    /// The sum of several values as a balanced tree.
+    /// Adds several values in a balanced tree.
     pub fn add_all(&mut self, terms: &[NodeId]) -> NodeId {
         match *terms {
             [] => self.constant(0.0),
@@ -244,7 +244,7 @@ impl Graph {
     }
 }
 
-/// Neumaier's compensated sum, because folding must be as precise as the engine.
+/// Computes Neumaier's compensated sum, because folding must be as precise as the engine.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

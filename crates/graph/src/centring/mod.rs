@@ -68,19 +68,19 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// The nodes of values, location and spread.
+    /// Returns the nodes of values, location and spread.
     pub fn nodes(&self) -> [NodeId; 3] {
         [self.values, self.location, self.spread.node()]
     }
 
-    /// A copy for another graph.
+    /// Returns the nodes for modification, so that they can be mapped to another graph.
     pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
         let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
         [&mut self.values, &mut self.location, spread]
     }
 }
 
-/// Coordinates with a location and a scale.
+/// A group of coordinates with a location and a scale.
 #[derive(Clone, Debug)]
 struct Group {
     coordinates: Vec<u32>,
@@ -94,16 +94,17 @@ impl Group {
     }
 }
 
-/// The groups of a log density. The groups of a level depend only on coordinates of lower levels or outside groups.
+/// The groups of a log density, by levels. The groups of a level depend only on coordinates of lower levels or
+/// outside all groups.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     graph: Graph,
     levels: Vec<Vec<Group>>,
-    /// Coordinates that the program itself declares in non-centred form.
+    /// The coordinates that the program itself declares in non-centred form.
     by_hand: BTreeSet<u32>,
 }
 
-/// A coordinate of a group at a point.
+/// The prior of a coordinate of a group, at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     /// The location of the element.
@@ -116,10 +117,10 @@ pub struct Placed {
     pub by_hand: bool,
 }
 
-/// The parametrisation of a coordinate of a group.
+/// The parametrisation of a coordinate in a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// The coordinate.
+    /// The index of the coordinate.
     pub coordinate: u32,
     /// λ: 1 for centred, 0 for non-centred.
     pub lambda: f64,
@@ -132,16 +133,17 @@ pub struct Power {
 pub struct Recentred {
     /// The log density with the log-Jacobian, as a graph of the same form as the original.
     pub density: Graph,
-    /// θ from θ̃.
+    /// Computes θ from θ̃.
     forward: Graph,
-    /// θ̃ from θ.
+    /// Computes θ̃ from θ.
     backward: Graph,
 }
 
 impl Hierarchy {
-    /// The groups among `scattered` in a graph whose first input contains the coordinates and whose first output is the
-    /// log density; `None` if there are none. Only two kinds of values count: coordinates, each of them once, and
-    /// values with location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
+    /// Finds the groups among `scattered`. The first input of the graph contains the coordinates, and its first
+    /// output is the log density. Returns `None` if there are no groups. Only two kinds of values count: coordinates,
+    /// each of them once, and values with location 0 and scale 1 that are multiplied by a quantity that depends on
+    /// other coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -196,7 +198,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate of independent elements, at a point.
+    /// Returns every coordinate of independent elements, with its prior at the point `z`.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -225,8 +227,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates. Coordinates without a power or a site do not change, and neither do
-    /// vectors that contain such a coordinate.
+    /// Builds the density over recentred coordinates. Coordinates without a power or a site do not change, and
+    /// neither do vectors that contain such a coordinate.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -280,7 +282,7 @@ impl Hierarchy {
         }
     }
 
-    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph replaces `theta` in locations
+    /// Replaces the coordinates of some groups: `input` of the hierarchy's graph replaces `theta` in locations
     /// and scales, and `own` are the coordinates of the groups.
     fn level(
         &self,
@@ -307,17 +309,17 @@ impl Hierarchy {
     }
 }
 
-/// The reparameterisation of coordinates.
+/// The powers and sites of the coordinates that are reparameterised.
 struct Taken {
     powers: BTreeMap<u32, Power>,
     sites: BTreeMap<u32, Site>,
 }
 
-/// The dependence between coordinates.
+/// The direction of the map between coordinates.
 enum Way<'a> {
     /// θ as a function of θ̃, and the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
-    /// θ̃ of θ.
+    /// θ̃ as a function of θ.
     Back,
 }
 
@@ -330,23 +332,23 @@ impl Recentred {
         }
     }
 
-    /// The graph from recentred coordinates to the original ones.
+    /// Returns the graph from recentred coordinates to the original ones.
     pub fn forward_graph(&self) -> &Graph {
         &self.forward
     }
 
-    /// The original coordinates of recentred ones.
+    /// Converts recentred coordinates to the original ones.
     pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
         evaluate(&self.forward, &[tilde], None).swap_remove(0)
     }
 
-    /// The recentred coordinates of original ones.
+    /// Converts original coordinates to recentred ones.
     pub fn backward(&self, theta: &[f64]) -> Vec<f64> {
         evaluate(&self.backward, &[theta], None).swap_remove(0)
     }
 }
 
-/// The coordinates, with some replaced by elements of other nodes, in runs.
+/// Builds the coordinates, of which some are replaced by elements of other nodes, in runs.
 pub(crate) fn assemble(
     out: &mut Graph,
     old: NodeId,
@@ -367,8 +369,8 @@ pub(crate) fn assemble(
     out.concat(&parts)
 }
 
-/// Coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse of that
-/// quantity. The first product of a coordinate counts.
+/// Finds coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse
+/// of that quantity. Only the first product of a coordinate counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     let unit = unit_normal(graph, scattered);
     if unit.is_empty() {
@@ -404,7 +406,7 @@ fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     factors.into_iter().map(one).collect()
 }
 
-/// The coordinates that are about 0 with scale 1.
+/// Returns the coordinates with location 0 and scale 1.
 pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
     let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
     scattered
@@ -416,7 +418,7 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that are a node's elements, if all its elements are coordinates.
+/// Returns the coordinates that are a node's elements, if all its elements are coordinates.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

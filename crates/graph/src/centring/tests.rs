@@ -2,7 +2,7 @@ use super::*;
 use crate::density::{Execution, GraphDensity};
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
-/// Sum of log N(values | location, scale), up to constants.
+/// Sums log N(values | location, scale), up to constants.
 fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> NodeId {
     let n = f64::from(g.shape(values).len);
     let off = g.sub(values, location);
@@ -19,7 +19,8 @@ fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> Nod
     g.sub(half, logs)
 }
 
-/// Coordinates: μ, log τ, three means m ~ N(μ, τ), log σ, and six effects θ ~ N(m[group], σ).
+/// Builds a density over the coordinates μ, log τ, three means m ~ N(μ, τ), log σ, and six effects θ ~ N(m[group],
+/// σ).
 fn two_levels() -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(12);
@@ -59,7 +60,7 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// log |det dz/dz̃| by differences.
+/// Computes log |det dz/dz̃| by differences.
 fn log_jacobian(recentred: &Recentred, tilde: &[f64]) -> f64 {
     let (n, h) = (tilde.len(), 1e-6);
     let columns: Vec<Vec<f64>> = (0..n)
@@ -174,7 +175,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 the τ z are coordinates.
+/// The coordinates are log τ and three z ~ N(0, 1) with observed τ z. At the power 0 the τ z are coordinates.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -278,7 +279,7 @@ fn chains_and_loops_are_left_out() {
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 
-/// Elements of the vector of [`process`], of the time between two, and of its coordinates.
+/// The number of elements of the vector of [`process`].
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
@@ -286,8 +287,8 @@ const APART: f64 = 0.4;
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
-/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, with observations of elements
-/// whose errors are a multiple of those of [`SEEN`].
+/// Builds a density over the coordinates m, log ℓ, and a vector f ~ N(m, K), where K is an exponential kernel of
+/// length ℓ. The errors of the observed elements are a multiple of those of [`SEEN`].
 fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(ELEMENTS + 2);

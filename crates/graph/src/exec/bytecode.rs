@@ -1,4 +1,4 @@
-//! Straight-line code over rows of lanes, for the body of a solver in scalar form.
+//! Runs straight-line code over rows of lanes, for the body of a solver in scalar form.
 //!
 //! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, one of its
 //! instructions costs several times as much as the eight vector operations. Bodies have a dozen instructions of one row
@@ -14,29 +14,29 @@ use crate::exec::kernels::{MapKernel, MapOp, Operand, map_kernel};
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 
-/// Lanes of a block.
+/// The number of lanes of a block.
 const BLOCK: usize = 64;
 
-/// Rows of constants and of registers, followed by those of inputs and outputs.
+/// Rows of constants and of registers, followed by the rows of inputs and outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
 
-/// Largest number of inputs and outputs of a body: time, and states, parameters and weights of two copies; the
-/// derivatives with respect to states and parameters of both.
+/// The largest number of inputs and outputs of a body. The inputs are time, and states, parameters and weights of two
+/// copies. The outputs are the derivatives with respect to states and parameters of both.
 const MOST_INPUTS: usize = 7;
 const MOST_OUTPUTS: usize = 4;
 const OUTPUTS: u32 = INPUTS + MOST_INPUTS as u32;
 const REGIONS: usize = OUTPUTS as usize + MOST_OUTPUTS;
 
-/// A row of a region.
+/// The address of a row: its region and its index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct RowAddress {
     region: u32,
     row: u32,
 }
 
-/// The code of an instruction. The interpreter runs common operations itself, and others by calling their kernel.
+/// How an instruction is run. The interpreter runs common operations itself, and others by calling their kernel.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -64,35 +64,35 @@ struct Instruction {
     args: [RowAddress; 3],
 }
 
-/// The start of a region, and the distance of its rows in numbers.
+/// The start of a region, and the distance between its rows in numbers.
 #[derive(Clone, Copy)]
 struct Region {
     base: *mut f64,
     stride: usize,
 }
 
-/// The code of a graph of numbers. A program is immutable while it runs, so threads can share it.
+/// The code of a graph of numbers. It is immutable while it runs, so threads can share it.
 pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
     registers: usize,
-    /// Number of elements of each input.
+    /// The number of elements of each input.
     inputs: Vec<usize>,
-    /// Number of elements of each output.
+    /// The number of elements of each output.
     outputs: Vec<usize>,
     simd: Simd,
 }
 
-/// Scratch memory of one thread running a [`Bytecode`].
+/// The scratch memory of one thread that runs a [`Bytecode`].
 pub(crate) struct BytecodeArena {
     constants: Vec<f64>,
     registers: Vec<f64>,
 }
 
-/// `out = f(lane)` for all lanes, vector by vector.
+/// Computes `out = f(lane)` for all lanes, vector by vector.
 ///
 /// # Safety
-/// `out` has `lanes` lanes, whole vectors.
+/// `out` must have `lanes` lanes, in whole vectors.
 #[inline(always)]
 unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
     let mut at = 0;
@@ -148,8 +148,9 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, except inputs, whose elements it reads. Its outputs are
-    /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
+    /// Translates a graph in which every value is one number, except inputs, whose elements it reads. The outputs of
+    /// the graph are grouped into outputs of the code, whose lengths are `outputs`. Returns `None` if the graph has
+    /// other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -172,22 +173,22 @@ impl Bytecode {
         })
     }
 
-    /// Lanes of one block.
+    /// Returns the number of lanes of one block.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Rows moved per lane.
+    /// Returns the number of rows moved per lane.
     pub fn work(&self) -> usize {
         self.code.len()
     }
 
-    /// Scratch memory for this code.
+    /// Creates the scratch memory for this code.
     pub fn arena(&self) -> BytecodeArena {
         let constants = self.constants.iter();
         BytecodeArena {
@@ -196,7 +197,8 @@ impl Bytecode {
         }
     }
 
-    /// Writes all outputs of a block of lanes, in rows of `lanes` lanes (whole vectors).
+    /// Writes all outputs of a block of lanes, in rows of `lanes` lanes. `lanes` must be a multiple of the vector
+    /// length.
     pub fn run(
         &self,
         arena: &mut BytecodeArena,
@@ -245,24 +247,24 @@ impl Bytecode {
     }
 }
 
-/// Writes code.
+/// Translates a graph to code.
 struct Writer<'a> {
     graph: &'a Graph,
     simd: Simd,
     code: Vec<Instruction>,
     constants: Vec<f64>,
-    /// Registers in total, and the free ones.
+    /// The number of registers in total, and the free registers.
     registers: u32,
     free: Vec<u32>,
     /// The address of each value.
     position: HashMap<NodeId, RowAddress>,
-    /// Number of later instructions that read a value.
+    /// The number of later instructions that read a value.
     reads: Vec<u32>,
-    /// Products that are computed with the addition that uses them.
+    /// Whether a product is computed with the addition that uses it.
     merged: Vec<bool>,
 }
 
-/// The product that is merged with an addition or subtraction: the merged operation and the other operand.
+/// Returns the operation that merges a product with an addition or subtraction, given which operand the product is.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -273,7 +275,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Allocates leaves and counts reads. `None` if some value is not a number.
+    /// Allocates leaves and counts reads. Returns `None` if some value is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -370,7 +372,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The operation of a node, and its arguments.
+    /// Returns the operation of a node, and its arguments.
     fn task(
         &mut self,
         id: NodeId,
@@ -409,7 +411,7 @@ impl<'a> Writer<'a> {
         (work, args.to_vec())
     }
 
-    /// A register: the one freed last, or a new one.
+    /// Returns a register: the one freed last, or a new one.
     fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;
@@ -424,7 +426,8 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
 
-    /// A graph of numbers with every kind of work, and outputs that are operands, inputs, constants and twice the same.
+    /// Builds a graph of numbers with every kind of work. Its outputs are operands, inputs, constants and the same
+    /// value twice.
     fn graph() -> Graph {
         let mut g = Graph::new();
         let (clock, states) = (g.input(1), g.input(3));

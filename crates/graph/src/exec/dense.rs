@@ -11,7 +11,7 @@ use crate::ops::{MatMul, Op, hypergeometric, spectra, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 
-/// Extents of a dense step.
+/// The extents of a dense step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extents {
     pub(super) m: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Extents {
     work: usize,
 }
 
-/// A dense step: a kernel with its extents.
+/// A kernel of a dense step, with its extents.
 #[derive(Clone, Copy)]
 pub(crate) struct DenseKernel {
     run: DenseFn,
@@ -33,14 +33,14 @@ pub(crate) struct DenseKernel {
 }
 
 impl DenseKernel {
-    /// Rows of lanes that one run moves, roughly.
+    /// Returns the approximate number of rows of lanes that one run moves.
     pub(crate) fn work(&self) -> usize {
         self.extents.work
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents of the kernel, or those of `records` records, and `lanes`
-    /// lanes.
+    /// The operands and the destination must have the extents of the kernel, or the extents of `records` records, and
+    /// `lanes` lanes.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
@@ -55,7 +55,7 @@ impl DenseKernel {
     }
 }
 
-/// Whether the two operands of a product are splat, at compile time.
+/// Says at compile time which of the two operands of a product are splat.
 pub(super) trait Factors {
     const A: bool;
     const B: bool;
@@ -83,8 +83,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The contracted extent is processed in pieces with this number of rows, so that a piece of the right factor remains
-/// in L1 while all rows of the result use it.
+/// The number of rows in a piece of the contracted extent. A piece of the right factor remains in L1 while all rows
+/// of the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]
@@ -294,7 +294,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The elements of a matrix operand at one lane.
+/// Returns the elements of a matrix operand at one lane.
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
         // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
@@ -306,7 +306,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
+/// Returns the rows of an operand one after the other, and the number of lanes. A splat operand has one lane.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,
@@ -457,8 +457,7 @@ fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
-/// The kernel of a dense operation whose first argument has the given shape, for at most `records`
-/// records.
+/// Returns the kernel of a dense operation whose first argument has the given shape, for at most `records` records.
 pub(crate) fn dense_kernel(
     op: Op,
     simd: Simd,

@@ -1,16 +1,16 @@
-//! External interrupts of long evaluations.
+//! Interrupts long evaluations.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, mpsc};
 
-/// Whether evaluations are to end.
+/// Returns whether evaluations should end.
 type Asked = dyn Fn() -> bool + Send + Sync;
 
 /// Work that the caller may abandon.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Does a piece of work, and reports whether it is done.
+/// Does a piece of work, and returns whether it is done.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
 /// Interrupts evaluations when their time is up or the user cancels. The result of an interrupted evaluation is NaN.
@@ -40,7 +40,7 @@ impl Ending {
         }
     }
 
-    /// Whether evaluations are to end now.
+    /// Returns whether evaluations should end now.
     pub(crate) fn is_due(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked())
     }
@@ -56,14 +56,15 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// Number of values computed between two checks. They take about a millisecond, ten thousand times the cost of a check.
+/// The number of values computed between two checks. They take about a millisecond, ten thousand times the cost of a
+/// check.
 const BETWEEN: usize = 1 << 20;
 
-/// Smallest number of values for which a step runs on a separate thread. They take a twentieth to half of a second. The
-/// thread and the copy of the operands cost a hundredth of that.
+/// The smallest number of values for which a step runs on a separate thread. They take a twentieth to half of a
+/// second. The thread and the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
-/// The work of one thread since its last check.
+/// Counts the work of one thread since its last check.
 pub(crate) struct Patience {
     ending: Ending,
     worked: Cell<usize>,
@@ -79,12 +80,12 @@ impl Patience {
         }
     }
 
-    /// An evaluation begins. It includes previous work, because many short evaluations together take long.
+    /// Begins an evaluation. The count includes earlier work, because many short evaluations together take long.
     pub fn begin(&self) {
         self.over.set(false);
     }
 
-    /// Adds the given number of values.
+    /// Adds the given number of values to the count.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.asked else {
             return;
@@ -99,12 +100,12 @@ impl Patience {
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
-    /// Whether a step that computes the given number of values runs separately.
+    /// Returns whether a step that computes the given number of values runs separately.
     pub fn is_apart(&self, numbers: usize) -> bool {
         numbers >= LONG && self.ending.during.is_some()
     }
 
-    /// The result of `work` on another thread; `None` if an interrupt ends the evaluation first.
+    /// Returns the result of `work` on another thread, or `None` if an interrupt ends the evaluation first.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();
@@ -114,7 +115,7 @@ impl Patience {
         made.try_recv().ok().filter(|_| is_done)
     }
 
-    /// Whether the current evaluation was interrupted.
+    /// Returns whether the current evaluation was interrupted.
     pub fn is_over(&self) -> bool {
         self.over.get()
     }

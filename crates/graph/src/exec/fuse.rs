@@ -1,5 +1,5 @@
-//! Instructions of one fused kernel: multiplications merged with the addition or reduction that uses them, tile
-//! registers, and values stored in memory.
+//! Generates the instructions of one fused kernel: merges multiplications with the addition or reduction that uses
+//! them, and assigns tile registers and memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,29 +11,29 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::{ElemOp, ScatterMap};
 
-/// The operation of an instruction.
+/// The work of an instruction.
 #[derive(Clone, Copy)]
 enum Work {
     /// Computes a node.
     Map(NodeId, MapOp),
     /// Reduces its operands.
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand, with the index of the sum in the kernel. Whether the instruction also
-    /// computes a node that is the inverse logit of that operand.
+    /// Sums log(1 + exp(·)) of its operand. The number is the index of the sum in the kernel. The node, if any, is
+    /// the inverse logit of the operand, which the instruction also computes.
     Softplus(usize, Option<NodeId>),
-    /// Computes a node, a linear predictor.
+    /// Computes a node that is a linear predictor.
     Rows(NodeId),
-    /// Sums its operand by columns of data, with the index of the sum in the kernel.
+    /// Sums its operand by columns of data. The number is the index of the sum in the kernel.
     Columns(usize),
 }
 
-/// A planned instruction, with the nodes that it reads.
+/// A planned instruction with the nodes that it reads.
 struct Task {
     work: Work,
     reads: Vec<NodeId>,
 }
 
-/// Tile registers: the free ones, and the node stored in each of the others.
+/// The tile registers: the free ones, and the node stored in each of the others.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,
@@ -42,7 +42,7 @@ struct Registers {
 }
 
 impl Registers {
-    /// A register for a node: the one freed last, or a new one.
+    /// Returns a register for a node: the one freed last, or a new one.
     fn take(&mut self, id: NodeId) -> u32 {
         let register = self.free.pop().unwrap_or_else(|| {
             self.in_use += 1;
@@ -58,8 +58,7 @@ impl Registers {
     }
 }
 
-/// The instructions in the order of their execution. A reduction follows its last operand directly, which frees
-/// registers early.
+/// Orders the instructions for execution. A reduction follows its last operand directly, which frees registers early.
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
     for (time, task) in maps.iter().enumerate() {
@@ -135,7 +134,7 @@ impl Planner<'_> {
         });
     }
 
-    /// The operand locations of an instruction that is still to be emitted.
+    /// Returns the operand locations of an instruction that has not been emitted yet.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()
@@ -151,8 +150,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The operations and reductions of a kernel, with multiplications merged with the single addition or reduction
-    /// that uses them.
+    /// Returns the operations and reductions of a kernel. Multiplications are merged with the single addition or
+    /// reduction that uses them.
     fn merged(
         &self,
         draft: &KernelDraft,
@@ -246,7 +245,7 @@ impl Planner<'_> {
         (maps.into_iter().map(|(_, task)| task).collect(), sinks)
     }
 
-    /// Rows in memory for a node of a kernel.
+    /// Reserves rows in memory for a node of a kernel.
     fn kept_rows(&mut self, id: NodeId, shape: Shape) -> Target {
         let rows = self.new_rows(shape);
         self.zeroed.push(false);
@@ -278,7 +277,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The rows to which a sum or scatter adds. They are zero before its first instruction.
+    /// Returns the rows to which a sum or scatter adds. They are zero before its first instruction.
     pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
         let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")

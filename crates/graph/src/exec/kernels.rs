@@ -1,4 +1,4 @@
-//! Row kernels: an elementwise operation over `rows × lanes` elements.
+//! Row kernels, which apply an elementwise operation to `rows × lanes` elements.
 //!
 //! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
 //! element, which is the same in every lane: constants and shared data). The compiler distinguishes the two cases, but
@@ -46,14 +46,14 @@ impl Operand {
     }
 }
 
-/// `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes (a multiple of eight); destination rows
-/// are `lanes` apart.
+/// Computes `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes. `lanes` is a multiple of eight, and destination
+/// rows are `lanes` apart.
 pub(crate) type MapKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// `dst += Σ_r a[r] · b[r]` over one row of lanes.
+/// Computes `dst += Σ_r a[r] · b[r]` for one row of lanes.
 pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// `dst[index[r]] += a[r] · b[r]`; destination rows are `lanes` apart.
+/// Computes `dst[index[r]] += a[r] · b[r]`. Destination rows are `lanes` apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
 /// The operation of a fused instruction: an elementwise operation, or a multiplication merged with an addition.
@@ -66,13 +66,13 @@ pub(crate) enum MapOp {
     NegMulAdd,
 }
 
-/// An elementwise operation at compile time.
+/// An elementwise operation that is known at compile time.
 trait RowOp {
     const ARITY: usize;
     fn apply<V: F64x8>(a: V, b: V, c: V) -> V;
 }
 
-/// The splat operands, at compile time.
+/// Says at compile time which operands are splat.
 trait Splats {
     const A: bool;
     const B: bool;
@@ -229,7 +229,7 @@ impl Product for Pair {
 /// An operation that has no vector kernel.
 trait SlowOp {
     const ARITY: usize;
-    /// The slow definition, applied to the first `ARITY` numbers.
+    /// Applies the slow definition to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 
@@ -282,12 +282,12 @@ impl RowOp for NegMulAddRow {
 /// Operations whose operands are all splat are computed when data are bound, and never by a kernel.
 const ALL_SPLAT: &str = "a lane operation has a lane operand";
 
-/// A kernel for each layout of the operands.
+/// Provides a kernel for each layout of the operands.
 trait Kernels {
     fn kernel<M: Splats>(simd: Simd) -> MapKernel;
 }
 
-/// Vector kernels.
+/// Provides vector kernels.
 struct Fast<F>(PhantomData<F>);
 
 impl<F: RowOp> Kernels for Fast<F> {
@@ -296,7 +296,7 @@ impl<F: RowOp> Kernels for Fast<F> {
     }
 }
 
-/// Slow definitions.
+/// Provides kernels that use the slow definitions.
 struct Slow<F>(PhantomData<F>);
 
 impl<F: SlowOp> Kernels for Slow<F> {
@@ -305,13 +305,13 @@ impl<F: SlowOp> Kernels for Slow<F> {
     }
 }
 
-/// The kernel of a one-argument operation.
+/// Returns the kernel of an operation with one argument.
 fn unary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     assert!(!splat[0], "{ALL_SPLAT}");
     K::kernel::<Mask<false, false, false>>(simd)
 }
 
-/// The kernel of a two-argument operation.
+/// Returns the kernel of an operation with two arguments.
 fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, _] => K::kernel::<Mask<false, false, false>>(simd),
@@ -321,7 +321,7 @@ fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel of a three-argument operation.
+/// Returns the kernel of an operation with three arguments.
 fn ternary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, false] => K::kernel::<Mask<false, false, false>>(simd),
@@ -347,7 +347,7 @@ macro_rules! select_arity {
     };
 }
 
-/// The kernels of a row: its vector kernel or, if there is none, its slow definition.
+/// Defines the kernel of a row of the table: its vector kernel or, if there is none, its slow definition.
 macro_rules! row {
     ($variant:ident ($($arg:ident)*) $value:expr, []) => {
         impl SlowOp for tags::$variant {
@@ -380,7 +380,7 @@ macro_rules! row {
     };
 }
 
-/// The kernels of an operation.
+/// Provides the kernels of an operation.
 trait Table {
     type Kernels: Kernels;
 }
@@ -406,7 +406,7 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// The kernel of an operation for a SIMD level and operand layout.
+/// Returns the kernel of an operation for a SIMD level and operand layout.
 pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     match op {
         MapOp::Elem(op) => elem_kernel(op, simd, splat),
@@ -415,7 +415,7 @@ pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel that copies or splats rows.
+/// Returns the kernel that copies or splats rows.
 pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     if splat {
         copy_fn::<Mask<true, false, false>>(simd)
@@ -424,7 +424,7 @@ pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     }
 }
 
-/// The kernel of a sum of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel that sums `a` or, with a second operand (splat or not), `a · b`.
 pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     match second {
         None => sum_fn::<One, Mask<false, false, false>>(simd),
@@ -433,7 +433,7 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     }
 }
 
-/// The kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel that scatters `a` or, with a second operand (splat or not), `a · b`.
 pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
     match second {
         None => scatter_fn::<One, Mask<false, false, false>>(simd),

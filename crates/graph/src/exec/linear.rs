@@ -9,11 +9,11 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, Streamed, streamed};
 
-/// A column of data, known when data are bound.
+/// A column of data, whose values are known when data are bound.
 #[derive(Clone, Copy)]
 enum Column {
     Node(NodeId),
-    /// Ones.
+    /// A column of ones.
     Ones,
     /// A column of the matrix of a product.
     Matrix(Streamed, usize),
@@ -25,7 +25,7 @@ pub(super) struct Predictor {
     pub added: Option<NodeId>,
 }
 
-/// Sums of one value by columns of data.
+/// Several sums of one value, each by a column of data.
 pub(super) struct Sums {
     pub of: NodeId,
     into: Vec<(Column, Sink)>,
@@ -36,15 +36,15 @@ pub(super) struct Sums {
 pub(super) struct Linear {
     pub predictors: HashMap<NodeId, Predictor>,
     pub sums: Vec<Sums>,
-    /// Nodes that are computed within a predictor or a sum.
+    /// The nodes that are computed within a predictor or a sum.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are computed here, by the index of their sink in the kernel.
+    /// The sums that are computed here, by the index of their sink in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Planner<'_> {
-    /// Finds the linear parts of a kernel, given how often values are read `inside` it, except for sums that are
-    /// `elsewhere`.
+    /// Finds the linear parts of a kernel. `inside` says how often the kernel reads values, and `elsewhere` which
+    /// sums to leave out.
     pub(super) fn linear(
         &self,
         shape: Shape,
@@ -70,7 +70,7 @@ impl Planner<'_> {
         found
     }
 
-    /// A column of data and a value of each lane, where `id` is their product.
+    /// Splits a product `id` into a column of data and a value of each lane.
     pub(super) fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         if graph.elem_op(id) != Some(ElemOp::Mul) {
@@ -88,7 +88,7 @@ impl Planner<'_> {
         ordered.then_some((column, value))
     }
 
-    /// The linear predictor that ends in `id`, with the nodes within it.
+    /// Returns the linear predictor that ends in `id`, with the nodes within it.
     fn predictor(
         &self,
         id: NodeId,
@@ -186,7 +186,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The instructions of a linear predictor whose other summand is an operand of the kernel.
+    /// Returns the instructions of a linear predictor whose other summand is an operand of the kernel.
     pub(super) fn predictor_instructions(
         &mut self,
         predictor: &Predictor,
@@ -236,7 +236,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The instructions of sums by columns of an operand of the kernel.
+    /// Returns the instructions of sums by columns of an operand of the kernel.
     pub(super) fn sums_instructions(&mut self, sums: &Sums, arg: Arg) -> Vec<Instruction> {
         let mut into: Vec<ColumnSum> = Vec::with_capacity(sums.into.len());
         for &(column, sink) in &sums.into {

@@ -1,4 +1,4 @@
-//! Offsets of values in the arena, assigned by first fit over their lifetimes.
+//! Assigns offsets in the arena to values, by first fit over their lifetimes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -10,40 +10,39 @@ use jensen_math::simd::{F64x8, LANES};
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// Extents from which copying pays.
+/// The smallest extents for which copying pays.
 const LEAST: usize = 8;
 const LEAST_COLUMNS: usize = 4;
 
-/// The contracted extent of a product is processed in pieces of this length, so that a panel of the right factor
-/// remains in L1.
+/// The length of the pieces of a product's contracted extent. A panel of the right factor then remains in L1.
 const DEPTH: usize = 64;
 
-/// Bytes of a cache line, which eight lanes fill.
+/// The size of a cache line in bytes, which eight lanes fill.
 const LINE: usize = 64;
 
-/// Whether a product with these extents is computed from panels.
+/// Returns whether a product with these extents is computed from panels.
 pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
     m >= LEAST && k >= LEAST && n >= LEAST_COLUMNS
 }
 
-/// Whether a triangular system is solved with panels.
+/// Returns whether a triangular system is solved with panels.
 pub(super) fn is_system(n: usize, columns: usize) -> bool {
     n >= LEAST && columns >= LEAST_COLUMNS
 }
 
-/// Whether a Cholesky factor is computed with panels.
+/// Returns whether a Cholesky factor is computed with panels.
 pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
 
-/// Memory of panels, aligned to cache lines.
+/// The memory of panels, aligned to cache lines.
 struct Panels {
     memory: Vec<f64>,
     offset: usize,
 }
 
 impl Panels {
-    /// Memory for the given number of values of eight lanes.
+    /// Allocates memory for the given number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);
@@ -58,7 +57,7 @@ impl Panels {
 /// Adds products of the rows of two panels to sums, or subtracts them.
 ///
 /// # Safety
-/// Both panels have `count` times `T` values.
+/// Both panels must have `count` times `T` values.
 #[inline(always)]
 unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     sums: &mut [[V; T]; T],
@@ -84,7 +83,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     }
 }
 
-/// One value of a panel.
+/// Returns one value of a panel.
 #[inline(always)]
 unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
     // SAFETY: the kernels below read values within the panels that they build.
@@ -173,7 +172,7 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// A system with the transpose equals a system with the lower triangle, with rows, columns and unknowns in reverse
+/// Solves a system with the transpose as a system with the lower triangle, with rows, columns and unknowns in reverse
 /// order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(

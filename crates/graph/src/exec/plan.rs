@@ -21,16 +21,16 @@ use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
-/// The location of an operand.
+/// The memory region of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
-    /// A slot of the arena (during planning), then rows of the arena.
+    /// A slot of the arena during planning, and rows of the arena afterwards.
     Arena(u32),
     /// The packed lanes of an input.
     Input(u32),
     /// Constants and shared values, with one number per element.
     Pool,
-    /// A tile register of the running kernel.
+    /// A tile register of the kernel that is running.
     Register(u32),
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum IndexRef {
     Record(crate::ir::RecordId),
 }
 
-/// An operand of a step: rows `offset + step · i` (or `offset + index[i]`) of a region.
+/// An operand of a step: rows `offset + step · i`, or `offset + index[i]`, of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arg {
     pub region: Region,
@@ -67,7 +67,7 @@ pub(crate) enum Target {
     },
 }
 
-/// One instruction of a fused kernel.
+/// An instruction of a fused kernel.
 #[derive(Clone)]
 pub(crate) enum Instruction {
     Map {
@@ -91,25 +91,26 @@ pub(crate) enum Instruction {
         args: [Arg; 2],
         arity: usize,
     },
-    /// Sums of log(1 + exp(·)), plain and weighted by the second operand, and inverse logits of the first one.
+    /// Sums log(1 + exp(·)) of its first operand, plain and weighted by the second operand, and computes inverse
+    /// logits of the first operand.
     Softplus {
         kernel: SoftplusKernel,
         target: Option<Target>,
-        /// Slots and offsets.
+        /// The slots and offsets of both sums.
         sums: [Option<(u32, usize)>; 2],
         args: [Arg; 2],
         arity: usize,
         classes: Option<Classes>,
     },
-    /// Linear predictors.
+    /// Computes linear predictors.
     Rows {
         kernel: RowsKernel,
         target: Target,
-        /// A column of data and its coefficient.
+        /// The columns of data, each with its coefficient.
         terms: Box<[[Arg; 2]]>,
         added: Option<Arg>,
     },
-    /// Sums of a value by columns of data.
+    /// Sums a value by columns of data.
     Columns {
         kernel: ColumnsKernel,
         arg: Arg,
@@ -117,7 +118,7 @@ pub(crate) enum Instruction {
     },
 }
 
-/// A column of data, and the row into which a sum adds.
+/// A column of data, and the row to which its sum is added.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnSum {
     pub column: Arg,
@@ -202,7 +203,7 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Number of rows that it moves per row of its kernel.
+    /// Returns the number of rows that it moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -212,7 +213,7 @@ impl Instruction {
     }
 }
 
-/// One step of a plan.
+/// A step of a plan.
 pub(crate) enum Step {
     /// Sets rows to zero.
     Zero {
@@ -220,7 +221,7 @@ pub(crate) enum Step {
         offset: usize,
         rows: usize,
     },
-    /// One pass over the elements of a shape.
+    /// Makes one pass over the elements of a shape.
     Fused {
         shape: Shape,
         instructions: Vec<Instruction>,
@@ -233,34 +234,34 @@ pub(crate) enum Step {
         arg: Arg,
         shape: Shape,
     },
-    /// A matrix operation, a running sum or a maximum.
+    /// Runs a matrix operation, a running sum or a maximum.
     Dense {
         kernel: DenseKernel,
         slot: u32,
         offset: usize,
-        /// Operands and their shapes.
+        /// The operands and their shapes.
         args: Vec<(Arg, Shape)>,
         shape: Shape,
     },
-    /// A pass of a solver.
+    /// Runs a pass of a solver.
     Solver {
-        /// The index of the plan's call.
+        /// The index of the call in the plan.
         call: usize,
         slot: u32,
         offset: usize,
-        /// Operands and their elements.
+        /// The operands and their numbers of elements.
         args: Vec<(Arg, usize)>,
-        /// Number of elements of the result.
+        /// The number of elements of the result.
         rows: usize,
     },
 }
 
-/// A compiled graph, except for lane count and data binding.
+/// A compiled graph, before lane count and data are bound.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: the node, its offset in the pool, and its number of elements at full capacity.
+    /// The shared values: the node, its offset in the pool, and its number of elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
@@ -270,9 +271,9 @@ pub(crate) struct Plan {
     pub outputs: Vec<(Arg, Shape)>,
     /// Whether kernels include products with long matrices.
     pub streams: bool,
-    /// Number of instructions, which reports show.
+    /// The number of instructions, which reports show.
     pub instructions: usize,
-    /// Approximate number of rows that each step moves per lane.
+    /// The approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,
 }
 
@@ -325,7 +326,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 }
 
 impl Planner<'_> {
-    /// Constants and shared values that lane steps read, and inputs.
+    /// Allocates constants and shared values that lane steps read, and inputs.
     fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
@@ -438,7 +439,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The operand that reads `id` from memory (not from a register).
+    /// Returns the operand that reads `id` from memory, not from a register.
     pub(super) fn operand(&mut self, id: NodeId) -> Arg {
         if let Some(arg) = self.args_of.get(&id) {
             return *arg;
@@ -484,7 +485,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// The operand without an index list. An operand with one is copied.
+    /// Returns the operand without an index list. An operand with one is copied.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -510,7 +511,7 @@ impl Planner<'_> {
         rows
     }
 
-    /// The operand as consecutive rows, which matrix kernels read.
+    /// Returns the operand as consecutive rows, which matrix kernels read.
     pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
         let arg = self.operand(id);
         let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
@@ -747,7 +748,7 @@ impl Step {
         }
     }
 
-    /// Instructions and rows moved.
+    /// Returns the number of instructions and the number of rows moved.
     fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),

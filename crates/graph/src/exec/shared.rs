@@ -1,4 +1,5 @@
-//! Graphs with shared inputs: values common to all lanes (weights), whose gradients are sums over the lanes.
+//! Runs graphs with shared inputs. These are values common to all lanes, such as weights, and their gradients are
+//! sums over the lanes.
 //!
 //! An evaluation has three parts: shared values that lanes read, the lanes block by block, and values that depend on
 //! sums over lanes. The first and the last are computed once. Sums over lanes add the blocks in a fixed order, so their
@@ -16,12 +17,12 @@ use crate::scalar;
 pub struct SharedProgram {
     graph: Graph,
     lanes: Program,
-    /// Sums over lanes; their arguments are the first outputs of `lanes`.
+    /// The sums over lanes. Their arguments are the first outputs of `lanes`.
     sums: Vec<NodeId>,
 }
 
 impl SharedProgram {
-    /// Plans `graph`, which has no record axis.
+    /// Plans `graph`, which must not have a record axis.
     ///
     /// # Panics
     /// Panics if lanes read a value that itself depends on a sum over lanes.
@@ -54,7 +55,7 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements for a shared input, and `len × lanes` for a per-lane input.
+    /// Returns the values of all outputs. A shared output has `len` elements, and a per-lane output `len × lanes`.
     /// `inputs[slot]` has the same layout.
     ///
     /// # Panics

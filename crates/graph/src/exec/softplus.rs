@@ -1,4 +1,4 @@
-//! Sums of log(1 + exp(·)) over rows, both plain and weighted by a column of data, together with inverse logits. They
+//! Sums log(1 + exp(·)) over rows, both plain and weighted by a column of data, and computes inverse logits. These
 //! are the terms of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
@@ -23,7 +23,7 @@ use crate::ops::ElemOp;
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
-    /// The column of data that weighs it, and the sum.
+    /// The column of data that weights it, and the weighted sum.
     weighted: Option<(NodeId, Sink)>,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Softplus {
 pub(super) struct Softpluses {
     /// The groups, by the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
-    /// Nodes that are computed within the sums.
+    /// The nodes that are computed within the sums.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are computed here, by their index in the kernel.
+    /// The sums that are computed here, by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Softplus {
-    /// The operands: x, and its weights.
+    /// Returns the operands: x, and its weights.
     pub fn reads(&self) -> Vec<NodeId> {
         let weights = self.weighted.map(|(column, _)| column);
         [Some(self.x), weights].into_iter().flatten().collect()
@@ -47,7 +47,7 @@ impl Softplus {
 }
 
 impl Planner<'_> {
-    /// Finds the sums of log(1 + exp(·)) of a kernel, given how often values are read `inside` it.
+    /// Finds the sums of log(1 + exp(·)) of a kernel. `inside` says how often the kernel reads values.
     pub(super) fn softpluses(
         &self,
         draft: &KernelDraft,
@@ -106,7 +106,7 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction for sums with operands `read`, with a target for inverse logits if these are stored.
+    /// Returns the instruction for sums with operands `read`. It has a target for inverse logits if these are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The distinct values of known weights, if they are few.
+    /// Returns the distinct values of known weights, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
@@ -166,21 +166,21 @@ impl Planner<'_> {
     }
 }
 
-/// Weights of few values.
+/// Weights with few distinct values.
 #[derive(Clone)]
 pub(crate) struct Classes {
-    /// For each row, the index of its weight.
+    /// The index of the weight of each row.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and the offset of the rows of the classes' products.
+    /// The slot and the offset of the rows that hold the products of the classes.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// The products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Returns the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
     ///
     /// # Safety
-    /// The memory belongs to the plan of these classes, and the tile to its rows.
+    /// The memory must belong to the plan of these classes, and the tile to its rows.
     pub unsafe fn of(
         &self,
         rows: *mut f64,
@@ -197,7 +197,7 @@ impl Classes {
     }
 }
 
-/// Products of rows of each weight, which a kernel continues.
+/// The products of rows of each weight, which a kernel continues.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'a> {
     numbers: &'a [u8],
@@ -216,9 +216,9 @@ impl Products<'_> {
     };
 }
 
-/// `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` and `weighted += Σ w[r] ·
-/// log1p_exp(a[r])` if there are such sums. The arguments are the destination, both sums, `[a, w]`, products for the
-/// classes of w, rows, and lanes.
+/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, and `plain += Σ log1p_exp(a[r])` and `weighted += Σ
+/// w[r] · log1p_exp(a[r])` if there are such sums. The arguments are the destination, both sums, `[a, w]`, the
+/// products for the classes of w, the number of rows, and the number of lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
@@ -227,10 +227,10 @@ const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// Largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
+/// The largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
 const MOST_CLASSES: usize = 64;
 
-/// The variants of a kernel, at compile time.
+/// The variants of a kernel, known at compile time.
 trait Form {
     /// Whether inverse logits are stored.
     const INVERSE: bool;
@@ -244,27 +244,27 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const WEIGHTS: u8 = WEIGHTS;
 }
 
-/// Number of rows that are sorted by weight together.
+/// The number of rows that are sorted by weight together.
 const SORTED: usize = 16;
 
-/// Number of factors below 2 whose product is certain not to overflow.
+/// The number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
-/// Some rows in runs of one weight each.
+/// Some rows, in runs that share a weight.
 struct Runs {
     /// The rows, run after run.
     rows: [u8; SORTED],
-    /// The ends of runs, and their weights.
+    /// The ends of the runs, whose weights follow.
     ends: [u8; SORTED],
     weights: [f64; SORTED],
     count: usize,
 }
 
 impl Runs {
-    /// Runs of `count` rows, starting at `first`.
+    /// Sorts `count` rows, starting at `first`, into runs.
     ///
     /// # Safety
-    /// They are rows of the operand, at most [`SORTED`].
+    /// These must be rows of the operand, at most [`SORTED`].
     #[inline(always)]
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
@@ -302,7 +302,7 @@ impl Runs {
     }
 }
 
-/// The destination of results of one or more vectors of lanes, from `lane` on.
+/// Where the results of one or more vectors of lanes go, from `lane` on.
 #[derive(Clone, Copy)]
 struct Out {
     inverse: *mut f64,
@@ -311,10 +311,10 @@ struct Out {
     lanes: usize,
 }
 
-/// exp(−|x|) and the positive part of `W` vectors of a row; stores its inverse logits if requested.
+/// Returns exp(−|x|) and the positive part of `W` vectors of a row. Stores its inverse logits if requested.
 ///
 /// # Safety
-/// It is a row of `a`, and of the inverse logits if they are stored.
+/// `r` must be a row of `a`, and of the inverse logits if they are stored.
 #[inline(always)]
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
@@ -335,11 +335,11 @@ unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usi
     found
 }
 
-/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes from `out.lane`
-/// on.
+/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes from
+/// `out.lane` on.
 ///
 /// # Safety
-/// As for [`parts`].
+/// The same conditions hold as for [`parts`].
 #[inline(always)]
 unsafe fn take<V: F64x8, F: Form, const W: usize>(
     (positive, excess): (&mut [V; W], &mut [V; W]),
@@ -358,7 +358,7 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
 /// Adds to a sum, if there is one.
 ///
 /// # Safety
-/// The sum has `W` vectors from `lane` on, or is null.
+/// The sum must have `W` vectors from `lane` on, or be null.
 #[inline(always)]
 unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W]) {
     if sum.is_null() {
@@ -376,8 +376,8 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
 /// Computes all rows for `W` vectors of lanes.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, have these rows; `W` vectors of lanes start at `out.lane`, in these
-/// rows and in the sums.
+/// `a` and the inverse logits, if they are stored, must have these rows. `W` vectors of lanes must start at
+/// `out.lane`, in these rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];
@@ -398,10 +398,10 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
-/// Computes the rows of `runs`, which count from `first` on, for `W` vectors of lanes.
+/// Computes the rows of `runs`, which are counted from `first` on, for `W` vectors of lanes.
 ///
 /// # Safety
-/// As for [`plain_rows`].
+/// The same conditions hold as for [`plain_rows`].
 #[inline(always)]
 unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -434,10 +434,11 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
+/// Computes all rows, and multiplies the rows of each weight into its product, for `W` vectors of lanes.
 ///
 /// # Safety
-/// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.
+/// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for
+/// all rows.
 #[inline(always)]
 unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -476,10 +477,10 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes the rows from `from` on, `W` vectors of lanes from `out.lane` on.
+/// Computes the rows from `from` on, for `W` vectors of lanes from `out.lane` on.
 ///
 /// # Safety
-/// As for [`plain_rows`] and [`rows_of_classes`].
+/// The same conditions hold as for [`plain_rows`] and [`rows_of_classes`].
 #[inline(always)]
 unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
     args: *const Operand,
@@ -526,7 +527,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel with inverse logits or without, for plain sums or for weighted ones too.
+/// Returns the kernel with or without inverse logits, for plain sums only or for weighted ones too.
 fn softplus_kernel(simd: Simd, inverse: bool, weights: u8) -> SoftplusKernel {
     match (inverse, weights) {
         (false, NONE) => softplus_fn::<Of<false, NONE>>(simd),

@@ -157,7 +157,7 @@ macro_rules! elementwise_table {
 }
 pub(crate) use elementwise_table;
 
-/// Names the first of three lanes after the arguments of a row.
+/// Names the numbers or lanes of a row after its arguments.
 macro_rules! bind_args {
     ($x:ident $y:ident $z:ident; $a:ident) => {
         let $a = $x;
@@ -170,7 +170,7 @@ macro_rules! bind_args {
     };
 }
 
-/// Number of arguments of a row.
+/// Counts the arguments of a row.
 macro_rules! arity_of {
     ($a:ident) => {
         1
@@ -200,23 +200,23 @@ macro_rules! declare {
             /// Every operation, in table order.
             pub const ALL: &'static [ElemOp] = &[$(ElemOp::$variant),*];
 
-            /// The name in the text form.
+            /// Returns the name in the text form.
             pub fn name(self) -> &'static str {
                 match self { $(ElemOp::$variant => $name),* }
             }
 
-            /// Number of arguments.
+            /// Returns the number of arguments.
             pub fn arity(self) -> usize {
                 match self { $(ElemOp::$variant => arity_of!($($arg)*)),* }
             }
 
-            /// The slow scalar definition.
+            /// Computes the slow scalar definition.
             pub fn value(self, args: &[f64]) -> f64 {
                 match self { $(ElemOp::$variant => { let &[$($arg),*] = args else { unreachable!("arity was checked") }; $value })* }
             }
 
-            /// The derivative with respect to argument `which`, as a graph expression; `None` if it is zero almost
-            /// everywhere.
+            /// Returns the derivative with respect to argument `which`, as a graph expression, or `None` if it is
+            /// zero almost everywhere.
             #[allow(unused_variables, unused_mut, unused_assignments)]
             pub(crate) fn partial(self, g: &mut Graph, args: &[NodeId], out: NodeId, which: usize) -> Option<NodeId> {
                 match self { $(ElemOp::$variant => {
@@ -231,7 +231,7 @@ macro_rules! declare {
                 })* }
             }
 
-            /// The range of the values, given those of the arguments.
+            /// Returns the range of the values, given the ranges of the arguments.
             #[allow(unused_variables, unused_assignments, unreachable_code)]
             pub fn range(self, arg: &dyn Fn(usize) -> ValueRange) -> ValueRange {
                 match self { $(ElemOp::$variant => {
@@ -246,14 +246,14 @@ macro_rules! declare {
                 })* }
             }
 
-            /// A number at which the operation is finite and smooth, for an argument in a range; `None` if the
-            /// operation is finite and smooth everywhere.
+            /// Returns a number at which the operation is finite and smooth, for an argument in a range. Returns
+            /// `None` if the operation is finite and smooth for all of the range.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))
             }
 
-            /// Arguments at which tests compare value, kernel and finite differences.
+            /// Returns the arguments at which tests compare value, kernel and finite differences.
             pub fn test_points(self) -> Vec<Vec<f64>> {
                 match self { $(ElemOp::$variant => vec![$(vec![$($point),*]),*]),* }
             }
@@ -281,7 +281,7 @@ impl Partial for Zero {
 elementwise_table!(declare);
 
 impl ElemOp {
-    /// The operation with this name.
+    /// Returns the operation with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }

@@ -1,18 +1,18 @@
-//! Facts about values, derived from their operations: ranges, and numbers at which an operation is harmless.
+//! Derives facts about values from their operations: ranges, and numbers at which an operation is harmless.
 
 /// A range that contains every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
-    /// At least this number.
+    /// A number that no value is below.
     pub low: f64,
-    /// Not greater than this.
+    /// A number that no value is above.
     pub high: f64,
     /// Whether values are strictly greater than `low`.
     pub above: bool,
 }
 
 impl ValueRange {
-    /// Any value is possible.
+    /// The range of all values.
     pub const ALL: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
@@ -26,7 +26,7 @@ impl ValueRange {
         above: true,
     };
 
-    /// From `low` on, excluding `low` if `above`.
+    /// Creates the range from `low` on, without `low` itself if `above` is true.
     pub fn at_least(low: f64, above: bool) -> Self {
         Self {
             low,
@@ -35,7 +35,7 @@ impl ValueRange {
         }
     }
 
-    /// From `low` to `high`, both included.
+    /// Creates the range from `low` to `high`, both included.
     pub fn between(low: f64, high: f64) -> Self {
         Self {
             low,
@@ -44,27 +44,27 @@ impl ValueRange {
         }
     }
 
-    /// Above 0.
+    /// Returns whether all values are above 0.
     pub fn positive(self) -> bool {
         self.low > 0.0 || (self.low == 0.0 && self.above)
     }
 
-    /// 0 or above.
+    /// Returns whether no value is below 0.
     pub fn nonnegative(self) -> bool {
         self.low >= 0.0
     }
 
-    /// Within [0, 1].
+    /// Returns whether all values are within [0, 1].
     pub fn unit(self) -> bool {
         self.low >= 0.0 && self.high <= 1.0
     }
 
-    /// Whether a number is in the range.
+    /// Returns whether a number is in the range.
     pub fn contains(self, x: f64) -> bool {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// The range of elements from two ranges.
+    /// Returns a range that contains both ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -129,12 +129,12 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is 0 only at 0 and never negative.
+    /// Returns the range of a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
 
-    /// For a function with the sign of its argument.
+    /// Returns the range of a function that has the sign of its argument.
     pub(crate) fn same_sign(self) -> Self {
         match self.nonnegative() {
             true => Self::at_least(0.0, self.positive()),
@@ -142,7 +142,7 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is positive if its argument is positive.
+    /// Returns the range of a function that is positive if its argument is positive.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),
@@ -151,8 +151,8 @@ impl ValueRange {
     }
 }
 
-/// A number that replaces an argument in a range, if the operation has no value or no finite slope for part of the
-/// range.
+/// Returns a number that replaces an argument in a range, if the operation has no value or no finite slope for part
+/// of the range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
 /// Every argument is harmless.

@@ -1,4 +1,4 @@
-//! Eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
+//! Computes eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
 //!
 //! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
 //! diagonal D preserves each vector's length and its real component. Infinite terms count as 0, because vectors of
@@ -9,7 +9,8 @@ use jensen_math::complex::{self, Complex64};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
+/// Computes eigenvalues, eigenvectors and the chosen components, in the layout of
+/// [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re
@@ -30,7 +31,7 @@ pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     out
 }
 
-/// A complex matrix of the graph, as its real and its imaginary part.
+/// A complex matrix of the graph, as its real and imaginary parts.
 #[derive(Clone, Copy)]
 struct Parts {
     re: NodeId,
@@ -38,7 +39,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Two concatenated parts.
+    /// Splits a node into two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -60,7 +61,7 @@ impl Parts {
         }
     }
 
-    /// The elementwise product.
+    /// Returns the elementwise product.
     fn times(self, g: &mut Graph, other: Self) -> Self {
         let (ac, bd) = (g.mul(self.re, other.re), g.mul(self.im, other.im));
         let (ad, bc) = (g.mul(self.re, other.im), g.mul(self.im, other.re));
@@ -70,7 +71,7 @@ impl Parts {
         }
     }
 
-    /// The product of two matrices, each unchanged or transposed without conjugation.
+    /// Returns the product of two matrices. Each may be transposed, without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -89,7 +90,7 @@ impl Parts {
         }
     }
 
-    /// The elements at these positions of a longer list, with 0 at all other positions.
+    /// Applies `f` to both parts.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),
@@ -101,7 +102,7 @@ impl Parts {
 /// The common inputs of both rules.
 struct Spectrum {
     vectors: Parts,
-    /// V⁻¹
+    /// V⁻¹.
     inverse: Parts,
     /// 1 / (λⱼ − λᵢ), or 0.
     gaps: Parts,
@@ -133,7 +134,7 @@ impl Spectrum {
     }
 }
 
-/// The inverse of a complex matrix, of the system of its parts.
+/// Returns the inverse of a complex matrix, from the system of its parts.
 fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
     let minus = g.neg(v.im);
     let all = g.concat(&[v.re, v.im, minus]);
@@ -203,7 +204,7 @@ fn column_sums(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     g.matmul(ones, x, dims)
 }
 
-/// A number for each column, in all its rows.
+/// Repeats the number of each column in all rows.
 fn down_columns(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     let index: Vec<u32> = (0..n * n).map(|at| (at / n) as u32).collect();
     g.gather(x, &index)
@@ -213,7 +214,7 @@ fn diagonal(n: usize) -> Vec<u32> {
     (0..n).map(|i| (i * (n + 1)) as u32).collect()
 }
 
-/// The adjoint of the matrix from those of its eigenvalues and eigenvectors.
+/// Returns the adjoint of the matrix from the adjoints of its eigenvalues and eigenvectors.
 pub(super) fn adjoint(
     g: &mut Graph,
     node: NodeId,
@@ -250,7 +251,7 @@ pub(super) fn adjoint(
     join(g, all, n, hermitian)
 }
 
-/// The tangents of eigenvalues and eigenvectors from that of the matrix.
+/// Returns the tangents of eigenvalues and eigenvectors from the tangent of the matrix.
 pub(super) fn tangent(
     g: &mut Graph,
     node: NodeId,
@@ -286,7 +287,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
+/// Concatenates both parts. If `hermitian` is true, they are the parts of the Hermitian part.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

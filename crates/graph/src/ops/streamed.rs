@@ -1,16 +1,16 @@
-//! Products of long matrices of data with vectors: linear predictors, and sums of residuals by columns.
+//! Recognises products of long matrices of data with vectors: linear predictors, and sums of residuals by columns.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// Smallest number of rows. A matrix with fewer rows is treated like any other matrix.
+/// The smallest number of rows. A matrix with fewer rows is treated like any other matrix.
 pub(crate) const SHORTEST: usize = 32;
 
-/// Largest number of columns of a matrix that is processed by rows of tiles.
+/// The largest number of columns of a matrix that is processed by rows of tiles.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix with many rows and a vector of each lane: element (row, column) is at `row *
-/// row_stride + column * column_stride`.
+/// A product of a constant matrix with many rows and a vector of each lane. Element (row, column) of the matrix is at
+/// `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,
@@ -22,7 +22,7 @@ pub(crate) struct Streamed {
     pub contracts: bool,
 }
 
-/// `id` as a product that can be computed together with the tiles of a kernel, if possible.
+/// Returns `id` as a product that can be computed together with the tiles of a kernel, if possible.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;

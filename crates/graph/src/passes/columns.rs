@@ -7,10 +7,10 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// Largest number of values in columns that are computed again.
+/// The largest number of values in columns that are computed again.
 const MOST: usize = 1 << 26;
 
-/// The same outputs, with data factors moved into the columns.
+/// Moves data factors into the columns. The outputs stay the same.
 pub(super) fn fold_factors(graph: Graph) -> Graph {
     let folder = Folder::new(&graph);
     if !graph.ids().any(|id| folder.foldable(id).is_some()) {
@@ -56,7 +56,7 @@ impl<'a> Folder<'a> {
         Self { graph, uses }
     }
 
-    /// The data and the linear predictor of a product that can be one.
+    /// Returns the data and the linear predictor of a product, if data can be moved into the predictor.
     fn foldable(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         let (data, predictor) = graph.data_factor(id)?;
@@ -93,7 +93,7 @@ impl<'a> Folder<'a> {
         (columns > 2 && room).then_some((data, predictor))
     }
 
-    /// A predictor times data, built from nodes of `out`.
+    /// Builds a predictor times data from nodes of `out`.
     fn scaled(&self, at: NodeId, data: &[f64], map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
         let graph = self.graph;
         let made = |id: NodeId| map[id.index()].expect("arguments stand before users");

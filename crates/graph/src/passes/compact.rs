@@ -1,9 +1,9 @@
-//! Dead code elimination: a new graph that contains only the nodes that the outputs need.
+//! Eliminates dead code: builds a graph that contains only the nodes that the outputs need.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
 
-/// The same outputs without unused nodes, constants and index lists.
+/// Returns a graph with the same outputs, without unused nodes, constants and index lists.
 pub fn compact(graph: &Graph) -> Graph {
     let mut out = graph.like();
     let outputs = transplant(graph, graph.outputs(), &[], &mut out);
@@ -11,8 +11,8 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// A graph without record axis that computes `roots`, from a graph under construction that may have unused columns of
-/// several axes.
+/// Returns a graph without record axis that computes `roots`. The given graph is under construction and may have
+/// unused columns of several axes.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.clone_from(&graph.inputs);
@@ -21,8 +21,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Copies the computation of `graph` to `out`, with these nodes for its inputs. No output may need an input without a
-/// node.
+/// Copies the computation of `graph` to `out`, with the nodes in `inputs` for its inputs. No output may need an input
+/// without a node.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -86,7 +86,7 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     out.rebuild(op, &args, graph.shape(id))
 }
 
-/// An operation with its tables interned in `out`.
+/// Copies an operation, with its tables interned in `out`.
 fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     match op {
         Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),
@@ -103,7 +103,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// The chosen outputs as a separate graph, with only the first input and the used record columns.
+/// Returns the chosen outputs as a separate graph, with only the first input and the used record columns.
 ///
 /// # Panics
 /// Panics if an output depends on another input.

@@ -15,8 +15,8 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// The standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the columns of
-/// predictors.
+/// Runs the standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the
+/// columns of predictors.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))

@@ -1,4 +1,4 @@
-//! Loop re-rolling: N unrolled copies of one small template become one vector operation.
+//! Re-rolls loops: N unrolled copies of one small template become one vector operation.
 //!
 //! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same operation, same source
 //! expression ([`crate::ir::Node::site`]), same length and arguments of the same classes, where the class of an
@@ -19,15 +19,15 @@ use crate::passes::compact::{compact, import};
 /// Sums of at least this many scalar terms are treated as one sum.
 const LONG_SUM: usize = 16;
 
-/// Vectors of at most this number of elements are small, so several copies are worth packing.
+/// The largest number of elements of a vector that counts as small, so that several copies are worth packing.
 const SMALL: u32 = 32;
 
-/// Packs of small vectors need this many members, as their operations are vectors already.
+/// The smallest number of members of a pack of small vectors. Their operations are vector operations already.
 const VECTOR_MEMBERS: usize = 4;
 
-/// A pack is split by the identity of an element argument if that argument has at most this number of distinct values,
-/// each at least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few components broadcasts, and
-/// `alpha[county]` is gathered.
+/// The largest number of distinct values of an element argument by whose identity a pack is split. Each value must
+/// occur at least [`SPLIT_SHARE`] times. Therefore `mu[k]` in a loop over records and a few components broadcasts,
+/// and `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
@@ -67,7 +67,7 @@ struct Pack {
 }
 
 impl Pack {
-    /// Whether one vector node is worthwhile.
+    /// Returns whether one vector node is worthwhile.
     fn rolls(&self) -> bool {
         let small_vector =
             self.len > 1 || matches!(self.template, Template::Sum | Template::Concat);
@@ -78,24 +78,24 @@ impl Pack {
 struct Classes {
     of: Vec<Class>,
     packs: Vec<Pack>,
-    /// Offset of a member's elements in the vector of its pack.
+    /// The offset of a member's elements in the vector of its pack.
     start: Vec<u32>,
 }
 
-/// Multiplicities of (sum, element) pairs.
+/// The multiplicities of (sum, element) pairs.
 type Weights = HashMap<(u32, u32), f64>;
 
-/// One signed leaf of a long sum.
+/// A signed leaf of a long sum.
 type Leaf = (NodeId, f64);
 
 struct Sums {
-    /// The leaves of each long sum's root.
+    /// The leaves of each long sum, by its root.
     leaves: HashMap<NodeId, Vec<Leaf>>,
-    /// Nodes inside a long sum.
+    /// Whether each node is inside a long sum.
     interior: Vec<bool>,
 }
 
-/// A graph with the same outputs, in which unrolled copies are packed into vectors; see the module documentation.
+/// Packs unrolled copies into vectors. Returns a graph with the same outputs; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -180,8 +180,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node. The arguments of commutative operations are in the order of their classes, because the
-/// constructors order them by age, which differs between copies.
+/// Returns the arguments of a node. The arguments of commutative operations are in the order of their classes,
+/// because the constructors order them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -307,7 +307,7 @@ fn class_of(
     Class::Pack(pack)
 }
 
-/// For each pack, the argument positions whose identity splits it.
+/// Returns, for each pack, the argument positions whose identity splits it.
 fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
     classes
         .packs
@@ -347,7 +347,7 @@ fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// One element of an old node, in the new graph.
+/// An element of an old node, in the new graph.
 #[derive(Clone, Copy)]
 enum Element {
     Constant(f64),
@@ -388,7 +388,7 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
-    /// The pack of which `id` is a member, if it becomes a vector.
+    /// Returns the pack of which `id` is a member, if it becomes a vector.
     fn rolled_pack(&self, id: NodeId) -> Option<u32> {
         match self.classes.of[id.index()] {
             Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {
@@ -398,7 +398,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The node for `id` in the new graph. Members of packs become elements on demand.
+    /// Returns the node for `id` in the new graph. Members of packs become elements on demand.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
@@ -413,7 +413,7 @@ impl Emitter<'_> {
         node
     }
 
-    /// Every element of `id` (of fixed shape) as an element of a node of the new graph.
+    /// Returns every element of `id`, which must have a fixed shape, as an element of a node of the new graph.
     fn elements(&mut self, id: NodeId) -> Vec<Element> {
         let len = self.graph.shape(id).len;
         if let Some(values) = self.graph.constant_value(id) {
@@ -450,7 +450,7 @@ impl Emitter<'_> {
         (0..len).map(|at| Element::Of(node, at)).collect()
     }
 
-    /// Chosen elements of `id`.
+    /// Returns chosen elements of `id`.
     fn elements_at(&mut self, id: NodeId, index: &[u32]) -> Vec<Element> {
         if let Some(values) = self.graph.constant_value(id) {
             return index
@@ -503,8 +503,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a gather from the
-    /// concatenation of all source vectors, whichever is shortest.
+    /// Builds a vector of given elements. It is a table, a gather from one vector, a concatenation of runs, or a
+    /// gather from the concatenation of all source vectors, whichever is shortest.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();
@@ -656,8 +656,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of all members of a pack, with `len` elements each: either a shared scalar, or the concatenated
-    /// elements (in which scalars are repeated).
+    /// Builds one argument of all members of a pack, with `len` elements each. It is either a shared scalar, or the
+    /// concatenated elements, in which scalars are repeated.
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {
@@ -677,8 +677,8 @@ impl Emitter<'_> {
         self.assemble(&elements)
     }
 
-    /// The values of several long sums whose terms have the same classes: terms are grouped by the vector of which they
-    /// are elements.
+    /// Builds the values of several long sums whose terms have the same classes. Terms are grouped by the vector of
+    /// which they are elements.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
         let mut sources: Vec<(NodeId, Weights)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The view of a likelihood as a function of a few linear predictors per record.
+//! Finds the view of a likelihood as a function of a few linear predictors per record.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,25 +13,25 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// Largest number of predictors per record. A table has the same number of values per record.
+/// The largest number of predictors per record. A table has the same number of values per record.
 const WIDTH: usize = 4;
 
-/// Columns of data that the link may read.
+/// The largest number of columns of data that the link may read.
 const COLUMNS: usize = 64;
 
-/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw and
-/// enters a non-affine operation is a predictor. The operations after it, for one record, are the link.
+/// The predictors and the link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw
+/// and enters a non-affine operation is a predictor. The operations after it, for one record, are the link.
 pub(super) struct Linear {
     predictors: Vec<Predictor>,
-    /// The link's columns.
+    /// The columns of data that the link reads.
     data: Vec<Data>,
-    /// The log likelihood of a record, a function of its predictors and its data, which are its lanes.
+    /// The log likelihood of a record, as a function of its predictors and its data. Its lanes are the records.
     link: GraphDensity,
     pool: Mutex<Vec<LinkWorkspace>>,
 }
 
-/// The terms of one predictor: in ascending order those whose coordinate is the same for all records, followed by the
-/// others.
+/// The terms of one predictor. Those whose coordinate is the same for all records come first, in ascending order, and
+/// the others follow.
 struct Predictor {
     coordinates: Vec<u32>,
     coefficients: Vec<Data>,
@@ -62,7 +62,7 @@ impl Predictor {
         }
     }
 
-    /// Number of values per record in the scratch memory.
+    /// Returns the number of values per record in the scratch memory.
     fn stride(&self) -> usize {
         self.coordinates.len() + 2 * self.by_record.len()
     }
@@ -92,7 +92,7 @@ impl Predictor {
         }
     }
 
-    /// Calls the closure with every coordinate and coefficient of a gathered record.
+    /// Calls `f` with every coordinate and coefficient of a gathered record.
     fn each(&self, row: &[f64], mut f: impl FnMut(usize, f64)) {
         let (fixed, own) = row.split_at(self.coordinates.len());
         for (coordinate, coefficient) in self.coordinates.iter().zip(fixed) {
@@ -104,7 +104,7 @@ impl Predictor {
     }
 }
 
-/// Scratch memory of the link.
+/// The scratch memory of the link.
 #[derive(Default)]
 struct LinkWorkspace {
     graph: GraphWorkspace,
@@ -122,7 +122,7 @@ struct Builder<'g> {
     data: Vec<Data>,
 }
 
-/// An element of the link's graph before it is built, because its inputs must be counted first.
+/// An element of the link's graph before it is built. Its inputs must be counted first.
 #[derive(Clone)]
 enum Leaf {
     Constant(f64),
@@ -167,7 +167,7 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// The leaves of a value whose elements are all data and affine.
+    /// Returns the leaves of a value whose elements are all data or affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// The link; `None` if the likelihood is not a function of few predictors.
+    /// Builds the link, or returns `None` if the likelihood is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
         // The nodes to build again, and the leaves.
         let mut needed = vec![false; root.index() + 1];
@@ -278,7 +278,7 @@ fn make_leaf(graph: &mut Graph, input: NodeId, width: usize, leaf: &Leaf) -> Nod
 }
 
 impl Linear {
-    /// The view of output 0 of a likelihood, if there is one.
+    /// Returns the view of output 0 of a likelihood, if there is one.
     pub(super) fn of(graph: &Graph, execution: Execution) -> Option<Self> {
         let mut builder = Builder {
             from: graph,
@@ -304,7 +304,7 @@ impl Linear {
         self.predictors.iter().map(Predictor::stride).sum()
     }
 
-    /// The batch's coefficients.
+    /// Gathers the coefficients of a batch.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if scratch.batch != batch || scratch.values.is_empty() {
             let stride = self.stride();
@@ -323,7 +323,7 @@ impl Linear {
         &scratch.values
     }
 
-    /// Calls the closure with the row of η, a coordinate and its coefficient, in the order of the batch.
+    /// Calls `f` with the row of η, a coordinate and its coefficient, in the order of the batch.
     fn each(&self, gathered: &[f64], mut f: impl FnMut(usize, usize, f64)) {
         let width = self.predictors.len();
         for (b, row) in gathered.chunks_exact(self.stride()).enumerate() {
@@ -336,8 +336,8 @@ impl Linear {
         }
     }
 
-    /// Runs the closure with scratch memory for the link's input, which has a lane for every record of the batch and
-    /// every lane of `eta`, record by record.
+    /// Calls a closure with scratch memory for the link's input. This input has a lane for every record of the batch
+    /// and every lane of `eta`, record by record.
     fn with_link<T>(
         &self,
         batch: &[u32],
@@ -363,7 +363,7 @@ impl Linear {
     }
 }
 
-/// `(B·K) × lanes` to `K × (B·lanes)`.
+/// Rearranges `(B·K) × lanes` to `K × (B·lanes)`.
 fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     let lanes = eta.lanes();
     let total = eta.rows() / width * lanes;
@@ -373,7 +373,7 @@ fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     }
 }
 
-/// Makes the backward pass, for the first `width` rows.
+/// Rearranges the first `width` rows back.
 fn collect(x: &[f64], width: usize, out: &mut LanesMut<'_>) {
     let (rows, lanes) = (out.rows(), out.lanes());
     let total = rows / width * lanes;
@@ -469,10 +469,10 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// The range of the trapezoidal rule in standard deviations.
+/// The range of the trapezoidal rule, in standard deviations.
 const REACH: f64 = 6.5;
 
-/// The largest number of its steps within one standard deviation.
+/// The largest number of steps of the rule within one standard deviation.
 const FINEST: f64 = 16.0;
 
 impl LinkExpectations for Linear {
@@ -501,9 +501,9 @@ impl LinkExpectations for Linear {
         });
     }
 
-    /// Computed by the trapezoidal rule. For a link that is analytic within π of the real line, such as the logistic
-    /// function, its error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with standard
-    /// deviation s.
+    /// Computes the expectation by the trapezoidal rule. For a link that is analytic within π of the real line, such
+    /// as the logistic function, its error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor
+    /// with standard deviation s.
     fn link_expectation(
         &self,
         batch: &[u32],

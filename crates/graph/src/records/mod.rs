@@ -1,4 +1,4 @@
-//! Graphs over exchangeable records, with separate prior and likelihood, so that any minibatch can be
+//! Evaluates graphs over exchangeable records. Prior and likelihood are separate, so that any minibatch can be
 //! evaluated.
 //!
 //! | file | subject |
@@ -29,11 +29,11 @@ use linear::Linear;
 pub use separate::{Dependence, Separation};
 use support::Support;
 
-/// Number of records per evaluation. Longer batches are evaluated in pieces.
+/// The number of records per evaluation. Longer batches are evaluated in pieces.
 const CAPACITY: usize = 1024;
 
-/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a batch.
-/// Construction optimises, differentiates and plans them once, and a batch only gathers data into the workspace.
+/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a batch. The
+/// constructor optimises, differentiates and plans both graphs once. A batch only gathers data into the workspace.
 pub struct RecordGraph {
     dim: usize,
     records: usize,
@@ -43,13 +43,13 @@ pub struct RecordGraph {
     value: Program,
     gradient: Program,
     product: OnceLock<Program>,
-    /// Gradient and product at once.
+    /// The program that computes gradient and product at once.
     both: OnceLock<Program>,
     support: Support,
     linear: Option<Linear>,
 }
 
-/// Scratch memory of a [`RecordGraph`], with the last gathered batch.
+/// The scratch memory of a [`RecordGraph`], with the batch that was gathered last.
 #[derive(Default)]
 pub struct RecordWorkspace {
     prior: GraphWorkspace,
@@ -59,7 +59,7 @@ pub struct RecordWorkspace {
     both: BoundProgram,
 }
 
-/// A program with its own batch.
+/// A program that has its own batch.
 #[derive(Default)]
 struct BoundProgram {
     program: Option<Program>,
@@ -93,7 +93,8 @@ impl RecordGraph {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
+    /// Like [`new`](Self::new), but for temporary records. It omits the view as linear predictors, which takes time
+    /// to compute.
     ///
     /// # Panics
     /// Panics as [`new`](Self::new) does.
@@ -135,17 +136,18 @@ impl RecordGraph {
         }
     }
 
-    /// The prior as a separate density.
+    /// Returns the prior as a separate density.
     pub fn prior(&self) -> &GraphDensity {
         &self.prior
     }
 
-    /// The optimised likelihood with outputs value and gradient.
+    /// Returns the optimised likelihood, whose outputs are value and gradient.
     pub fn likelihood(&self) -> &Graph {
         &self.differentiated
     }
 
-    /// Bytes of the block of lanes of one thread, excluding the data of the records, which all threads share.
+    /// Returns the size in bytes of one thread's block of lanes. It excludes the data of the records, which all
+    /// threads share.
     pub fn block_bytes(&self) -> usize {
         self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
@@ -158,7 +160,7 @@ impl RecordGraph {
         self.both.get_or_init(|| self.second_order(true))
     }
 
-    /// (z, v) → Hessian-vector product, after the gradient if requested.
+    /// Builds the program from (z, v) to the Hessian-vector product, preceded by the gradient if requested.
     fn second_order(&self, gradient_too: bool) -> Program {
         let mut graph = self.differentiated.clone();
         let gradient = graph.outputs()[1];

@@ -3,28 +3,28 @@
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 
-/// The dependence of a value on the records.
+/// How a value depends on the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// Not at all.
+    /// It depends on no record.
     Global,
-    /// One value for each record, computed from the data of that record alone.
+    /// There is one value for each record, computed from the data of that record alone.
     Record,
-    /// Linear in sums over records and in their number, with factors that depend on no record.
+    /// It is linear in sums over records and in their number, with factors that depend on no record.
     Additive,
-    /// Any other dependence, in which records interact.
+    /// It depends on the records in any other way, so that records interact.
     Interacting,
 }
 
-/// The dependence of the nodes of a growing graph on records. Each node is analysed once.
+/// Finds how the nodes of a growing graph depend on records. Each node is analysed once.
 #[derive(Clone, Debug, Default)]
 pub struct Separation {
     of: Vec<Dependence>,
 }
 
 impl Separation {
-    /// The dependence of a node on records. Inputs other than the first carry values from one record to the next, so
-    /// all values that depend on them are [`Dependence::Interacting`].
+    /// Returns how a node depends on records. Inputs other than the first carry values from one record to the next,
+    /// so all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -75,8 +75,8 @@ impl Separation {
         }
     }
 
-    /// A value as the part without records and the part that is linear in sums over records; `None` if records interact
-    /// or each record has its own value.
+    /// Splits a value into the part without records and the part that is linear in sums over records. Returns `None`
+    /// if records interact or each record has its own value.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {

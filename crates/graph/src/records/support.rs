@@ -1,29 +1,29 @@
-//! The coordinates of the draw on which the likelihood of a batch depends.
+//! Finds the coordinates of the draw on which the likelihood of a batch depends.
 
 use std::sync::Arc;
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// Share of the coordinates beyond which a batch's support is not worth computing.
+/// The share of the coordinates above which a batch's support is not worth computing.
 const FEW: f64 = 0.5;
 
-/// The coordinates of a batch.
+/// The coordinates on which a batch depends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
-    /// Coordinates of every batch, ascending.
+    /// The coordinates on which every batch depends, ascending.
     always: Vec<u32>,
-    /// For each table, the coordinate behind each index of a record column.
+    /// For each table, the coordinate that belongs to each index of a record column.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }
 
-/// The coordinates behind each element of a value, if each element depends on different coordinates.
+/// The coordinates on which each element of a value depends, if they differ between elements.
 #[derive(Clone, Debug)]
 struct Own {
-    /// The dependence of every element.
+    /// The coordinates on which every element depends.
     shared: Vec<u32>,
-    /// The dependence of element i alone, one list per table.
+    /// The coordinates on which element i alone depends, one list per table.
     tables: Vec<Vec<u32>>,
 }
 

@@ -1,4 +1,4 @@
-//! The steps of a plan over one block of lanes.
+//! Runs the steps of a plan over one block of lanes.
 
 use crate::ops::MatMul;
 use crate::single::kernels::{Run, run_sum, slow_map};
@@ -6,7 +6,7 @@ use crate::single::plan::{Instruction, Location, Plan, Region, Step, TILE};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram};
 
-/// One block of lanes.
+/// Runs steps on one block of lanes.
 pub(super) struct Runner<'a> {
     pub program: &'a SingleProgram,
     pub memory: Memory<'a>,
@@ -16,7 +16,7 @@ pub(super) struct Runner<'a> {
     pub lanes: usize,
 }
 
-/// The starts and lengths of the tiles of `total` elements.
+/// Returns the starts and lengths of the tiles of `total` elements.
 fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..total)
         .step_by(TILE)
@@ -39,7 +39,7 @@ impl Runner<'_> {
     }
 
     /// # Safety
-    /// Inputs and workspace fit the program.
+    /// The inputs and the workspace must fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
             // SAFETY: the program whose plan these steps belong to sized the runner's memory.
@@ -47,7 +47,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The first elements of a target and of the operand from which it is computed, lane by lane.
+    /// Returns the first elements of a target and of the operand from which it is computed, lane by lane.
     unsafe fn rows(
         &self,
         target: &Location,
@@ -207,7 +207,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The run of an operand at one lane.
+    /// Returns the run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
         // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.

@@ -1,4 +1,4 @@
-//! The single-precision executor of the same graphs for networks, where a minibatch is a block of lanes.
+//! Executes the same graphs in single precision, for networks. A minibatch is a block of lanes.
 //!
 //! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are contiguous: element d of
 //! lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane vectors is then
@@ -33,7 +33,7 @@ use crate::ops::Op;
 pub use program::{SingleProgram, SingleWorkspace};
 pub use sums::Tile;
 
-/// An operation that this executor does not support.
+/// The error for a graph that this executor does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -1,4 +1,4 @@
-//! The steps over blocks of lanes, and the locations of values.
+//! Plans the steps over blocks of lanes, and the locations of values.
 //!
 //! Elementwise values are grouped into kernels as in the double-precision executor (both use [`Stages`]). A product
 //! with a shared matrix is one step over the whole block.
@@ -15,13 +15,13 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
 use crate::single::kernels::{MapKernel, map_kernel};
 
-/// Number of elements in a tile register.
+/// The number of elements of a tile register.
 pub(super) const TILE: usize = 1024;
 
-/// The region of a value.
+/// The memory region of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
-    /// Constants.
+    /// Constants of the graph.
     Pool,
     /// An input with one value for all lanes.
     SharedInput(u32),
@@ -31,25 +31,26 @@ pub(super) enum Region {
     Shared,
     /// A value stored for all lanes, at `offset` times the number of lanes.
     Kept,
-    /// A value of one block, in slot `offset` while planning, then at `offset` times its lanes.
+    /// A value of one block. It is in slot `offset` during planning, and at `offset` times the number of lanes
+    /// afterwards.
     Block,
     /// A tile register.
     Register,
 }
 
-/// A value, or elements of one, in memory. Element i of lane l is `l * stride + i` elements after the value's first
-/// element (for a uniform value, always with `i = 0`).
+/// The location of a value, or of elements of one, in memory. Element i of lane l is `l * stride + i` elements after
+/// the value's first element. For a uniform value, i is always 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// Offset, in elements, from the start of the value's first lane, for a part of a value.
+    /// The offset from the start of the value's first lane, in elements, for a part of a value.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
 }
 
-/// One instruction of a fused kernel.
+/// An instruction of a fused kernel.
 #[derive(Clone)]
 pub(super) enum Instruction {
     Map {
@@ -65,10 +66,10 @@ pub(super) enum Instruction {
     },
 }
 
-/// An operation of a kernel with the nodes that it reads.
+/// An operation of a kernel, with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
+/// Returns whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -86,16 +87,16 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     })
 }
 
-/// One step of a plan.
+/// A step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, with lanes contiguous in memory if `flat`.
+    /// Makes one pass over `len` elements of every lane. If `flat` is true, the lanes are contiguous in memory.
     Fused {
         len: usize,
         flat: bool,
         instructions: Vec<Instruction>,
     },
-    /// A product. With a shared left factor it is one product for the whole block.
+    /// Computes a product. With a shared left factor it is one product for the whole block.
     Product {
         target: Location,
         left: Location,
@@ -103,29 +104,29 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Elements `index` (or all) of a value, into a row of `target`.
+    /// Copies the elements `index` of a value, or all of them, into a row of `target`.
     Copy {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// Zeros.
+    /// Sets elements to zero.
     Zero { target: Location, len: usize },
-    /// `target[index[i]] += source[i]`.
+    /// Adds `source` at indices: `target[index[i]] += source[i]`.
     Scatter {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// The largest element.
+    /// Finds the largest element.
     Max {
         target: Location,
         source: Location,
         len: usize,
     },
-    /// Running sums.
+    /// Computes running sums.
     CumSum {
         target: Location,
         source: Location,
@@ -134,11 +135,11 @@ pub(super) enum Step {
     },
 }
 
-/// Steps, and the memory they need.
+/// The steps of a plan, and the memory that they need.
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
-    /// Number of elements of block memory per lane.
+    /// The number of elements of block memory per lane.
     pub block_len: usize,
     pub registers: usize,
 }
@@ -148,7 +149,7 @@ pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// The locations of values, which grow during planning.
+    /// The locations of values. Their number grows during planning.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -156,7 +157,7 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans `targets`, whose locations are in `locations` (as are those of all values that are `known`).
+    /// Plans `targets`. Their locations, and those of all values that are `known`, must be in `locations`.
     pub(super) fn plan(
         graph: &'a Graph,
         simd: Simd,
@@ -228,7 +229,7 @@ impl<'a> Planner<'a> {
         Ok(planner.finish())
     }
 
-    /// The location of a value that a step is about to write.
+    /// Returns the location of a value that a step is about to write.
     fn target(&mut self, id: NodeId) -> Location {
         if let Some(&location) = self.locations.get(&id) {
             return location;
@@ -254,7 +255,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The operand that reads `id` from memory.
+    /// Returns the operand that reads `id` from memory.
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
@@ -303,7 +304,7 @@ impl<'a> Planner<'a> {
         Ok(location)
     }
 
-    /// One kernel: its elementwise values, and the reductions that read them.
+    /// Plans one kernel: its elementwise values, and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
         let len = shape.len as usize;
         let inside = draft.reads(self.graph, |sink| sink.map.is_none());
@@ -338,7 +339,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The operations of a kernel with their operands, and products merged with the one addition that uses them.
+    /// Returns the operations of a kernel with their operands. Products are merged with the one addition that uses
+    /// them.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -373,7 +375,7 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Locations of the operands from memory. The locations are found before the kernel, because reading an operand may
+    /// Finds the locations of operands in memory. They are found before the kernel, because reading an operand may
     /// add a step.
     fn read(
         &mut self,
@@ -394,7 +396,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Instructions of operations and sums. Values without outside users stay in registers.
+    /// Returns the instructions of operations and sums. Values without outside users stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -462,7 +464,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// A value of one element per lane, with lanes next to each other, for kernels over scalars.
+    /// Places a value of one element per lane so that lanes are next to each other, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;
@@ -540,7 +542,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A value with all its elements in memory, for a product.
+    /// Returns a value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;

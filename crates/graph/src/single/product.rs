@@ -1,4 +1,4 @@
-//! Matrix products in single precision.
+//! Computes matrix products in single precision.
 //!
 //! The code reads both factors in place and holds a tile of the result in registers over the whole contraction. Each
 //! use of the weights covers only a few lanes, so rearranging them first, as for products of large matrices, would cost
@@ -20,7 +20,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// A column-major matrix of that many rows, or the transpose of one stored so.
+    /// Creates a view of a column-major matrix with this number of rows, or of the transpose of one stored so.
     pub(super) fn stored(at: *const f32, rows: usize, columns: usize, transposed: bool) -> Self {
         let (row_stride, column_stride) = if transposed { (columns, 1) } else { (1, rows) };
         Self {
@@ -31,12 +31,13 @@ impl View {
     }
 }
 
-/// `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements, `dst_stride` apart.
-/// Runs on the calling thread. Callers divide the work themselves, always in the same way.
+/// Computes `dst = a b`, or `dst += a b`. The factors are `m × k` and `k × n`. The result has columns of `m`
+/// contiguous elements, `dst_stride` apart. It runs on the calling thread. Callers divide the work themselves, always
+/// in the same way.
 ///
 /// # Safety
-/// The views and the destination describe memory that can be read and written; the destination is
-/// not part of a view.
+/// The views and the destination must describe memory that can be read and written. The destination must not be part
+/// of a view.
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn multiply(
     simd: Simd,
@@ -70,7 +71,7 @@ pub(super) unsafe fn multiply(
     }
 }
 
-/// A running product.
+/// A product that is being computed.
 struct Task {
     dst: *mut f32,
     dst_stride: usize,
@@ -115,16 +116,16 @@ impl Task {
 
 /// The size of a tile, which is as large as possible while leaving registers for the operands.
 trait Tiling {
-    /// Number of vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
+    /// The number of vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
     const VECTORS: usize;
-    /// Rows and columns of inner products, when contractions are contiguous.
+    /// The numbers of rows and columns of inner products, when contractions are contiguous.
     const INNER: (usize, usize);
 }
 
 /// Tiles for 32 registers of one vector each.
 struct Wide;
 
-/// For 16 registers, two of which form one vector.
+/// Tiles for 16 registers, two of which form one vector.
 struct Narrow;
 
 impl Tiling for Wide {
@@ -137,11 +138,11 @@ impl Tiling for Narrow {
     const INNER: (usize, usize) = (2, 2);
 }
 
-/// Number of columns that are computed together.
+/// The number of columns that are computed together.
 const COLUMNS: usize = 6;
 
-/// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its
-/// start and extent.
+/// Returns the start and the extent of group `which` when `n` is divided into the smallest number of groups of at
+/// most `most`, as equal as possible.
 #[inline(always)]
 fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
     let groups = n.div_ceil(most);
@@ -190,7 +191,7 @@ match rows {
     }
 }
 
-/// `R` vectors of rows from `row` on.
+/// Computes `R` vectors of rows from `row` on.
 #[inline(always)]
 unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
@@ -212,10 +213,10 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     }
 }
 
-/// Largest number of inner products that are computed together.
+/// The largest number of inner products that are computed together.
 const INNER_SUMS: usize = 24;
 
-/// `R` rows from `row` on, whose contractions are contiguous.
+/// Computes `R` rows from `row` on, whose contractions are contiguous.
 #[inline(always)]
 unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: usize) {
     let mut which = 0;
@@ -250,7 +251,8 @@ unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: us
     }
 }
 
-/// `R` vectors of rows of `N` columns. Plain loops over constant extents, so that everything stays in registers.
+/// Computes `R` vectors of rows of `N` columns. It uses plain loops over constant extents, so that everything stays
+/// in registers.
 #[inline(always)]
 unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usize, column: usize) {
     let last = (task.m - row - (R - 1) * LANES32).min(LANES32);
@@ -387,7 +389,8 @@ mod tests {
         (0..n).map(|i| (i as f64 * step).sin() as f32).collect()
     }
 
-    /// The product of column-major matrices, either of them stored transposed, into columns three elements too long.
+    /// Multiplies column-major matrices, either of which may be stored transposed, into columns that are three
+    /// elements too long.
     fn product(
         simd: Simd,
         m: usize,

@@ -1,4 +1,4 @@
-//! Phases of an evaluation, and running steps over blocks of lanes.
+//! Runs the phases of an evaluation over blocks of lanes.
 
 use std::sync::Mutex;
 
@@ -12,8 +12,8 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// Number of lanes in one block: large enough for a product to run at full speed, and small enough that every core has
-/// blocks.
+/// The number of lanes in one block. It is large enough for a product to run at full speed, and small enough that
+/// every core has blocks.
 const BLOCK: usize = 50;
 
 /// A planned graph, which is immutable and shared by threads.
@@ -25,15 +25,15 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Number of elements stored for every lane.
+    /// The number of elements that are stored for every lane.
     kept_len: usize,
-    /// Number of elements in computed shared values.
+    /// The number of elements of the computed shared values.
     shared_len: usize,
     pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,
 }
 
-/// Scratch memory and results of a [`SingleProgram`].
+/// The scratch memory and results of a [`SingleProgram`].
 pub struct SingleWorkspace {
     pub(super) capacity: usize,
     pub(super) kept: Vec<f32>,
@@ -58,14 +58,14 @@ impl SingleWorkspace {
     }
 }
 
-/// Memory of one evaluation, as raw parts to which blocks write disjointly.
+/// The memory of one evaluation, as raw parts to which blocks write disjointly.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub pool: *const f32,
     pub shared: *mut f32,
     pub kept: *mut f32,
     pub inputs: &'a [&'a [f32]],
-    /// Number of lanes of the whole evaluation.
+    /// The number of lanes of the whole evaluation.
     pub total: usize,
 }
 
@@ -75,11 +75,11 @@ unsafe impl Send for Memory<'_> {}
 unsafe impl Sync for Memory<'_> {}
 
 impl SingleProgram {
-    /// Plans `graph`, which has no record axis.
+    /// Plans `graph`, which must not have a record axis.
     ///
     /// # Errors
-    /// [`Unsupported`] for operations without a single-precision kernel, and where lanes read a
-    /// value that depends on a sum over lanes.
+    /// Fails with [`Unsupported`] for operations without a single-precision kernel, and if lanes read a value that
+    /// depends on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Result<Self, Unsupported> {
         if graph.record_count().is_some() {
             return Err(Unsupported::records());
@@ -135,17 +135,17 @@ impl SingleProgram {
         Ok(program)
     }
 
-    /// The planned graph.
+    /// Returns the planned graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Scratch memory for at most `lanes` lanes.
+    /// Creates scratch memory for at most `lanes` lanes.
     pub fn workspace(&self, lanes: usize) -> SingleWorkspace {
         let capacity = lanes.max(1);
         let block_len = [&self.before, &self.lanes, &self.after]
@@ -171,7 +171,7 @@ impl SingleProgram {
         }
     }
 
-    /// Bytes of a workspace for `lanes` lanes.
+    /// Returns the size of a workspace for `lanes` lanes, in bytes.
     pub fn workspace_bytes(&self, lanes: usize) -> usize {
         let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
@@ -241,7 +241,7 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    /// Memory that is not written.
+    /// Creates the memory of an evaluation that writes nothing.
     pub(super) fn read_only<'a>(
         &self,
         workspace: &SingleWorkspace,
@@ -295,8 +295,8 @@ impl SingleProgram {
         }
     }
 
-    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or the
-    /// lanes of a per-lane output one after another.
+    /// Returns the value of output `which` of the last evaluation of `lanes` lanes. A shared output has all its
+    /// elements. A per-lane output has its lanes one after another.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.
@@ -319,10 +319,11 @@ impl SingleProgram {
 }
 
 impl Memory<'_> {
-    /// The element of a value at lane `first` (not for block memory and registers).
+    /// Returns the address of a value's element at lane `first`. The value must not be in block memory or in
+    /// registers.
     ///
     /// # Safety
-    /// The location belongs to the program for which this memory was created.
+    /// The location must belong to the program for which this memory was created.
     pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
         // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
         unsafe {

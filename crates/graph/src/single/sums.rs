@@ -1,4 +1,4 @@
-//! Sums over lanes, tile by tile: outer products as matrix products over the minibatch.
+//! Computes sums over lanes, tile by tile. Outer products are matrix products over the minibatch.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Number of elements in a tile of a sum: small enough to stay in L2 until the next use, and large enough that
-/// rearranging the left factor of its product is a small part of the work.
+/// The number of elements in a tile of a sum. It is small enough for a tile to stay in L2 until the next use, and
+/// large enough that rearranging the left factor of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// Consecutive elements of an output that is a sum over lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tile {
-    /// The output.
+    /// The index of the output.
     pub output: usize,
     /// The first element of the tile.
     pub start: usize,
-    /// Number of elements.
+    /// The number of elements.
     pub len: usize,
 }
 
-/// One addend of a sum over lanes.
+/// An addend of a sum over lanes.
 pub(super) enum Term {
     /// The value itself.
     Plain(NodeId),
@@ -35,7 +35,7 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// The values it reads.
+    /// Returns the values that the addend reads.
     pub(super) fn values(&self) -> Vec<NodeId> {
         match *self {
             Self::Plain(id) => vec![id],
@@ -44,7 +44,7 @@ impl Term {
     }
 }
 
-/// A sum over lanes while planning.
+/// A sum over lanes during planning.
 pub(super) struct SumPlan {
     node: NodeId,
     pub terms: Vec<Term>,
@@ -60,14 +60,14 @@ enum Addend {
 pub(super) struct LaneSum {
     pub target: Location,
     len: usize,
-    /// Number of elements in a column of the result. Tiles consist of whole columns.
+    /// The number of elements in a column of the result. Tiles consist of whole columns.
     column: usize,
     addends: Vec<Addend>,
     /// Whether later shared values read it, in which case it is computed with the lanes.
     pub followed: bool,
 }
 
-/// The addends of every sum over lanes.
+/// Returns the addends of every sum over lanes.
 pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
     nodes
         .iter()
@@ -100,7 +100,7 @@ fn is_outer(graph: &Graph, id: NodeId, dims: MatMul) -> bool {
         && (dims.k == 1 || (!dims.left_transposed && dims.right_transposed))
 }
 
-/// Whether an addend of equal shape is a product over lanes.
+/// Returns whether an addend of equal shape is a product over lanes.
 fn has_product(graph: &Graph, id: NodeId) -> bool {
     let shape = graph.shape(id);
     graph.args(id).iter().all(|&arg| graph.shape(arg) == shape)
@@ -146,15 +146,16 @@ impl SumPlan {
 }
 
 impl LaneSum {
-    /// Number of elements in a tile, which consists of whole columns, about [`TILE_ELEMENTS`].
+    /// Returns the number of elements in a tile. It consists of whole columns and has about [`TILE_ELEMENTS`]
+    /// elements.
     fn tile(&self) -> usize {
         (TILE_ELEMENTS / self.column).max(1) * self.column
     }
 
-    /// Computes elements `start .. start + dst.len()`, whole columns.
+    /// Computes the elements `start .. start + dst.len()`, which must be whole columns.
     ///
     /// # Safety
-    /// The memory belongs to the program.
+    /// The memory must belong to the program.
     unsafe fn compute(
         &self,
         program: &SingleProgram,
@@ -221,8 +222,8 @@ impl LaneSum {
 }
 
 impl SingleProgram {
-    /// The tiles of all outputs that lanes share (mostly gradients of shared inputs), in the order of the outputs.
-    /// Constant outputs have none.
+    /// Returns the tiles of all outputs that lanes share (mostly gradients of shared inputs), in the order of the
+    /// outputs. Constant outputs have none.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
@@ -254,7 +255,7 @@ impl SingleProgram {
     /// It does not read shared inputs, which may be empty, so `consume` can change their source.
     ///
     /// # Panics
-    /// Panics if inputs do not match, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not match, or the number of parts differs from the number of tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,
@@ -288,7 +289,7 @@ impl SingleProgram {
             });
     }
 
-    /// Computes the sums over lanes that are, or are not, followed by later shared values.
+    /// Computes the sums over lanes that are followed by later shared values, or those that are not.
     pub(super) fn run_sums(
         &self,
         workspace: &mut SingleWorkspace,

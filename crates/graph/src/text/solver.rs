@@ -1,12 +1,9 @@
-//! Solvers in the text form: a table entry whose body is a graph between braces.
+//! Prints and parses solvers: a table entry whose body is a graph between braces.
 //!
 //! ```text
-//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data absolute=[1e-6, 1e-6] {
-//!   in0 = lane [1]
-//!   …
-//! }
-//! s1 = root unknowns=2 parameters=1 tolerance=1e-6 max_steps=200 {
-//! s2 = integral lower=finite upper=infinite parameters=3 relative=1e-8 {
+//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data
+//! absolute=[1e-6, 1e-6] { in0 = lane [1] … } s1 = root unknowns=2 parameters=1 tolerance=1e-6 max_steps=200 { s2 =
+//! integral lower=finite upper=infinite parameters=3 relative=1e-8 {
 //! ```
 
 use std::fmt::{self, Write as _};
@@ -36,7 +33,7 @@ fn end_name(finite: bool) -> &'static str {
     if finite { "finite" } else { "infinite" }
 }
 
-/// Writes a solver after its name.
+/// Writes a solver that follows its name.
 pub(super) fn write(solver: &Solver, most: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match &solver.kind {
         SolverKind::Ode(ode) => {
@@ -89,7 +86,7 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// A table entry that is being read: its head, and lines up to the brace that closes it.
+/// A table entry that is being read: its head, and the lines up to the brace that closes it.
 #[derive(Default)]
 pub(super) struct Open {
     head: String,
@@ -98,7 +95,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The entry that begins on a line, if any.
+    /// Returns the entry that begins on a line, if any.
     pub fn begin(head: &str) -> Option<Self> {
         let head = head.strip_suffix('{')?;
         Some(Self {

@@ -50,8 +50,8 @@ pub struct Simulator {
     pub data: Option<DataFile>,
 }
 
-/// The fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities with the
-/// name of a data variable become data. All others are compared with the program's variables.
+/// Returns the fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities
+/// with the name of a data variable become data. All others are compared with the program's variables.
 ///
 /// # Errors
 /// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
@@ -148,7 +148,7 @@ pub fn simulate(
     Ok(tasks)
 }
 
-/// The data plus a variable, which replaces any variable of the same name.
+/// Returns the data plus a variable, which replaces any variable of the same name.
 fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     let mut out = DataSet::new();
     for (other, value) in data.iter().filter(|(other, _)| *other != name) {
@@ -158,8 +158,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// The names of a program's data block. If the data are a table, its number of rows is included under the names that
-/// the program uses for it.
+/// Returns the names of a program's data block. If the data are a table, its number of rows is included under the names
+/// that the program uses for it.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -214,7 +214,7 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The verdict on the fits of simulated data, one row per fit.
+    /// Returns the verdict on the fits of simulated data, one row per fit.
     ///
     /// # Errors
     /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
@@ -270,7 +270,7 @@ impl Calibrated {
         })
     }
 
-    /// The reasons why the calibration failed, one sentence each.
+    /// Returns the reasons why the calibration failed, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let refuted = self.parameters.iter().filter(|p| p.refuted);
         let mut warnings: Vec<String> = refuted
@@ -291,7 +291,7 @@ impl Calibrated {
     }
 }
 
-/// The ranks of all simulations as CSV, with one row per simulation.
+/// Returns the ranks of all simulations as CSV, with one row per simulation.
 pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),

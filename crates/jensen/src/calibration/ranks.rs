@@ -29,13 +29,13 @@ pub struct Uniformity {
     pub degrees: usize,
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
-    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks.
-    /// Each deviation is measured by its tail probability. This test decides.
+    /// p-value of the largest deviation of the empirical distribution function of the ranks from the distribution
+    /// function of uniform ranks. Each deviation is measured by its tail probability. This test decides.
     pub ecdf_p: f64,
 }
 
-/// The rank of each simulated scalar that a sample reports, among equally spaced draws. `None` if there are too few
-/// draws.
+/// Returns the rank of each simulated scalar that a sample reports, among equally spaced draws. `None` if there are too
+/// few draws.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
     if table.len() < DRAWS {
@@ -73,7 +73,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// The distribution for `count` ranks of each of `scalars` scalars.
+    /// Creates the distribution for `count` ranks of each of `scalars` scalars.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -138,8 +138,8 @@ impl Null {
         }
     }
 
-    /// The lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this envelope
-    /// with probability 0.05.
+    /// Returns the lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this
+    /// envelope with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;
@@ -153,7 +153,7 @@ impl Null {
     }
 }
 
-/// `2 min(P(X ≤ n), P(X ≥ n))` of a binomial variable X, for each n.
+/// Computes `2 min(P(X ≤ n), P(X ≥ n))` of a binomial variable X, for each n.
 fn tails(count: usize, p: f64) -> Vec<f64> {
     let total = count as f64;
     let mass = |n: usize| {
@@ -174,7 +174,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// A description of the deviation of these ranks from uniform ranks.
+/// Returns a description of the deviation of these ranks from uniform ranks.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {

@@ -79,7 +79,7 @@ impl Ledger {
         })
     }
 
-    /// The indices of the tasks without a row.
+    /// Returns the indices of the tasks without a row.
     pub fn pending(&self, tasks: &[Task]) -> Vec<usize> {
         let missing = |at: &usize| self.row(&tasks[*at]).is_none();
         (0..tasks.len()).filter(missing).collect()

@@ -70,7 +70,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A fit of simulated data.
+    /// Fits simulated data.
     pub(crate) fn simulated(data: Given, seed: u64, truth: Vec<(String, f64)>) -> Self {
         Self {
             digest: data.digest(),
@@ -97,7 +97,7 @@ impl Given {
         }
     }
 
-    /// The digest of the data. A missing file also has a digest, and its row reports the error.
+    /// Returns the digest of the data. A missing file also has a digest, and its row reports the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -112,7 +112,7 @@ fn hex(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
+/// Returns the tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
 /// Fails if there are no tasks, or two tasks are equal.
@@ -164,7 +164,7 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
 }
 
 impl Fits {
-    /// The fits that a request describes. `folders` are searched for included files.
+    /// Creates the fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
     /// Fails for an invalid setting, and for a program that is invalid with any data.
@@ -189,7 +189,7 @@ impl Fits {
         })
     }
 
-    /// A digest of everything except data and seed that affects the rows, including this version of Jensen.
+    /// Returns a digest of everything except data and seed that affects the rows, including this version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,
@@ -205,8 +205,8 @@ impl Fits {
         hex(&serde_json::to_vec(&all).expect("plain settings"))
     }
 
-    /// The row of a task, from a fit of its data on the current thread pool. If the fit fails, the row states the
-    /// reason. `None` if the task was cancelled.
+    /// Returns the row of a task, from a fit of its data on the current thread pool. If the fit fails, the row states
+    /// the reason. `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

@@ -38,7 +38,7 @@ pub struct FitRow {
 }
 
 impl FitRow {
-    /// The row of a finished fit.
+    /// Returns the row of a finished fit.
     pub(super) fn of(task: &Task, summary: &FitSummary, seconds: f64) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         let verdict = if summary.trusted {
@@ -63,7 +63,7 @@ impl FitRow {
         }
     }
 
-    /// The row of a fit without a result.
+    /// Returns the row of a fit without a result.
     pub fn failed(task: &Task, why: &str, seconds: f64) -> Self {
         Self {
             message: why.trim().to_owned(),
@@ -93,8 +93,8 @@ impl FitRow {
     }
 }
 
-/// Rows as CSV. The common columns come first, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the
-/// order of their first occurrence. A cell is empty if the fit has no such scalar.
+/// Returns rows as CSV. The common columns come first, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in
+/// the order of their first occurrence. A cell is empty if the fit has no such scalar.
 pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut positions = HashMap::new();

@@ -80,7 +80,7 @@ pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result
     write_atomic_bytes(&folder.path().join(REQUEST), text.as_bytes()).map_err(Error::output)
 }
 
-/// Whether the folder has a request.
+/// Returns whether the folder has a request.
 pub fn has_request(folder: &RunDir) -> bool {
     folder.path().join(REQUEST).is_file()
 }
@@ -108,7 +108,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// The bytes of the approximation of a finished run. `again` is the command that would finish the run.
+/// Returns the bytes of the approximation of a finished run. `again` is the command that would finish the run.
 ///
 /// # Errors
 /// Fails if the run has not finished, or the file cannot be read.
@@ -121,7 +121,7 @@ pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// The error of a damaged approximation, with its path.
+/// Returns the error of a damaged approximation, with its path.
 pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     let path = folder.artefact(Artefact::Approximation);
     Error::Input(format!("`{}`: {error}", path.display()))
@@ -135,8 +135,9 @@ pub(super) struct Position {
     pub(super) records: Vec<Record>,
 }
 
-/// The state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected unless
-/// forced. Budgets may differ. The function does not change the folder, so a rejected resume leaves it as it was.
+/// Returns the state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected
+/// unless forced. Budgets may differ. The function does not change the folder, so a rejected resume leaves it as it
+/// was.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,
@@ -193,7 +194,7 @@ fn set_aside(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// The differences between a checkpoint and a run of this identity, one phrase each.
+/// Returns the differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {

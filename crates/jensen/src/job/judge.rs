@@ -4,7 +4,7 @@ use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The largest final temperature that counts as that of the model itself.
+/// The largest final temperature that counts as T = 1.
 ///
 /// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge either near 1 or
 /// far from it. A hundredth is too small to change an assignment, but large compared with the remaining distance of a
@@ -47,7 +47,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// The line of the output that describes the baseline.
+    /// Returns the line of the output that describes the baseline.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -55,7 +55,7 @@ impl Baseline {
         )
     }
 
-    /// The reason to distrust the fit if its score is lower.
+    /// Returns the reason to distrust the fit if its score is lower.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
@@ -89,7 +89,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a run about which only this status is known.
+    /// Creates the evidence of a run about which only this status is known.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -103,7 +103,7 @@ impl Evidence {
         }
     }
 
-    /// The status of a completed plan.
+    /// Returns the status of a completed plan.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,
@@ -146,7 +146,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The comparison with the plain model, for the report.
+    /// Returns the comparison with the plain model, for the report.
     pub fn fact(&self) -> Option<Fact> {
         let Baseline {
             model, score, unit, ..
@@ -154,7 +154,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The verdict on a run with the given number of iterations.
+    /// Returns the verdict on a run with the given number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

@@ -52,7 +52,7 @@ pub trait Job {
     /// The contents of `fit.json`, which include a [`Judgement`].
     type Summary: Serialize;
 
-    /// The command in the marker of its result folder.
+    /// Returns the command in the marker of its result folder.
     fn command(&self) -> &'static str;
 
     /// The files that the job writes in addition to the common ones. A new run in an old folder removes them.
@@ -60,7 +60,7 @@ pub trait Job {
         &[]
     }
 
-    /// The request.
+    /// Returns the request.
     fn request(&self) -> &Self::Request;
 
     /// Copies of the inputs that a later reader of the folder needs.
@@ -68,7 +68,7 @@ pub trait Job {
         Vec::new()
     }
 
-    /// Everything that determines the bits of a run.
+    /// Returns everything that determines the bits of a run.
     fn identity(&self) -> Identity;
 
     /// JSON pointers to the settings of the identity that may differ when a run resumes: limits on its length, and
@@ -77,10 +77,10 @@ pub trait Job {
         &[]
     }
 
-    /// The memory that the fit job needs.
+    /// Returns the memory that the fit job needs.
     fn need(&self) -> Need;
 
-    /// The budget of a run.
+    /// Returns the budget of a run.
     fn budget(&self) -> Budget;
 
     /// Refuses to resume a stored run if it differs in a way that `force` cannot override.
@@ -114,14 +114,14 @@ pub trait Job {
         let _ = made;
     }
 
-    /// The evidence of the run.
+    /// Returns the evidence of the run.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
-    /// The result in numbers.
+    /// Returns the result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result except `fit.json`, with the most important first. Called only if there is a folder. The
-    /// method may add the time that this took to the summary.
+    /// Returns the files of the result except `fit.json`, with the most important first. Called only if there is a
+    /// folder. The method may add the time that this took to the summary.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -209,7 +209,7 @@ pub enum ResultFolder {
 }
 
 impl ResultFolder {
-    /// A new run in the given folder, or without a folder.
+    /// Creates a new run in the given folder, or without a folder.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
@@ -253,12 +253,12 @@ pub struct File<'a> {
 type Writer<'a> = Box<dyn FnOnce(&Path) -> Result<(), DataError> + 'a>;
 
 impl<'a> File<'a> {
-    /// A file of these bytes.
+    /// Returns a file of these bytes.
     pub fn of_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]> + 'a) -> Self {
         Self::new(name, move |path| write_atomic_bytes(path, bytes.as_ref()))
     }
 
-    /// A file that `write` writes.
+    /// Creates a file that `write` writes.
     pub fn new(
         name: impl Into<String>,
         write: impl FnOnce(&Path) -> Result<(), DataError> + 'a,
@@ -269,7 +269,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The approximation.
+    /// Returns the approximation.
     pub fn approximation(bytes: Vec<u8>) -> Self {
         Self::of_bytes(Kept::Approximation.file_name(), bytes)
     }
@@ -284,7 +284,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// A summary in the format of `fit.json`: indented JSON with a final newline. Numbers that are not finite are `null`.
+/// Returns a summary in the format of `fit.json`: indented JSON with a final newline. Numbers that are not finite are
+/// `null`.
 ///
 /// # Errors
 /// Fails if the summary contains a map whose keys are not strings.

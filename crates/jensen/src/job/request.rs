@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Whether the option is absent.
+/// Returns whether the option is absent.
 fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// The settings in `given`, supplemented by those in `stored`, field by field at any depth.
+/// Returns the settings in `given`, supplemented by those in `stored`, field by field at any depth.
 ///
 /// # Errors
 /// Fails if the merged settings are invalid, which cannot happen if the fields are independent of each other.
@@ -37,8 +37,8 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// Name and value of each setting that the user gave, for reports. The names of settings in a group start with the
-/// group's name, such as `trust-eta`.
+/// Returns the name and value of each setting that the user gave, for reports. The names of settings in a group start
+/// with the group's name, such as `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     list(

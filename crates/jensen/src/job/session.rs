@@ -90,7 +90,7 @@ impl Trace {
         }
     }
 
-    /// The trace of a folder, continued after `lines` lines.
+    /// Opens a folder's trace to append after its first `lines` lines.
     fn open(folder: &RunDir, lines: u64) -> Result<Self, Error> {
         let path = folder.artefact(Artefact::Trace);
         let writer = if lines == 0 {

@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 
 use crate::Error;
 
-/// The instruction set with this name, or the best one of this machine.
+/// Returns the instruction set with this name, or the best one of this machine.
 ///
 /// # Errors
 /// Fails if the instruction set does not exist, or the machine lacks it.

@@ -80,9 +80,8 @@ pub fn draws_at(
             likelihoods[*number as usize] = model.outside(point.likelihood);
             // One stream a draw: the effects in their order, predictor by predictor.
             let mut stream = Stream::new(seed, NEW, *number, 0);
-            let effects: Vec<f64> = (fresh.variance.iter())
-                .flat_map(|variance| std::iter::repeat_n(variance.sqrt(), times))
-                .map(|sd| sd * inv_phi(stream.uniform()))
+            let effects: Vec<f64> = (0..fresh.variables * times)
+                .map(|_| inv_phi(stream.uniform()))
                 .collect();
             let from = *number as usize * predictors;
             for (i, (eta, own)) in all[from..from + predictors]
@@ -91,7 +90,9 @@ pub fn draws_at(
                 .enumerate()
             {
                 let new = fresh.rows[i / times].iter();
-                let new: f64 = new.map(|effect| effects[effect * times + i % times]).sum();
+                let new: f64 = new
+                    .map(|(variable, weight)| weight * effects[variable * times + i % times])
+                    .sum();
                 *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];
             }
         }

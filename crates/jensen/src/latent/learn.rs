@@ -1,8 +1,8 @@
 //! Fits of tables with fixed, learnt or integrated hyperparameters.
 
 use jensen_latent::{
-    Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Settings, Tightness,
-    integrate, misplacement, tightness,
+    Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Prior, Range, Settings,
+    Tightness, integrate, misplacement, tightness,
 };
 use jensen_run::{Control, Identity, Status};
 
@@ -34,6 +34,8 @@ pub struct Hyperposterior {
     pub error: f64,
     /// The marginal of each free hyperparameter, in the model's units.
     pub marginals: Vec<Marginal>,
+    /// The marginal of each quantity that they determine, in the model's units.
+    pub derived: Vec<Marginal>,
 }
 
 /// A fitted model with its hyperparameters, in the model's units.
@@ -132,6 +134,23 @@ fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     }
 }
 
+/// The marginals of the quantities that the prior's hyperparameters determine.
+fn derived(model: &TableModel, found: &Integrated) -> Vec<Marginal> {
+    let ranges: Vec<Range> = Prior::parameters(model).iter().map(|p| p.range).collect();
+    let quantities = model.assembled().derived().into_iter().enumerate();
+    quantities
+        .map(|(i, quantity)| {
+            found.marginal(quantity.range, |x| {
+                let theta: Vec<f64> = (ranges.iter().zip(x)).map(|(r, x)| r.outward(*x)).collect();
+                model
+                    .assembled()
+                    .derived_at(&theta)
+                    .map_or(f64::NAN, |values| values[i])
+            })
+        })
+        .collect()
+}
+
 fn learn_table(
     model: &TableModel,
     learning: &Learning,
@@ -153,18 +172,14 @@ fn learn_table(
     let (mut hyper, mut kept) = (None, None);
     if learning.integrate && learned.status.is_converged() {
         match integrate(model, &at_start, &settings, &learned, control)? {
-            Ok(Integrated {
-                points: found,
-                evidence,
-                error,
-                marginals,
-            }) => {
-                points = found;
+            Ok(found) => {
                 hyper = Some(Hyperposterior {
-                    evidence,
-                    error,
-                    marginals,
+                    evidence: found.evidence,
+                    error: found.error,
+                    derived: derived(model, &found),
+                    marginals: found.marginals,
                 });
+                points = found.points;
             }
             Err(why) => kept = Some(why),
         }

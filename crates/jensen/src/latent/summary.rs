@@ -1,8 +1,8 @@
 //! A fit in numbers: `fit.json`.
 
 use jensen_data::ParameterSummary;
-use jensen_latent::prior::{Index, Piece, Reader};
-use jensen_latent::{Kept, Settings, Tightness};
+use jensen_latent::prior::{Covariate, Index, Piece, Reader};
+use jensen_latent::{Kept, Marginal, Settings, Tightness};
 use jensen_run::{Reason, Status};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -143,7 +143,29 @@ fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
 
 /// Names of the latent variables of a part, in order.
 pub(super) fn labels(piece: &Piece) -> Vec<String> {
-    let count = piece.latents.len();
+    let nodes = node_labels(piece);
+    if piece.is_plain() {
+        return nodes;
+    }
+    let both = |node: &String| -> Vec<String> {
+        let open = match node.strip_suffix(']') {
+            Some(open) => format!("{open},"),
+            None => format!("{node}["),
+        };
+        let factors = piece.factors.iter();
+        factors
+            .map(|factor| {
+                let name = factor.as_ref().map_or("1".to_owned(), Covariate::name);
+                format!("{open}{name}]")
+            })
+            .collect()
+    };
+    nodes.iter().flat_map(both).collect()
+}
+
+/// Names of the nodes of a part, in order.
+fn node_labels(piece: &Piece) -> Vec<String> {
+    let count = piece.nodes();
     let numbered = || {
         (1..=count)
             .map(|i| format!("{}[{i}]", piece.name))
@@ -342,6 +364,19 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let mut theta = learnt.theta.iter();
     let mut marginals = learnt.hyper.iter().flat_map(|h| &h.marginals);
     let mut misplaced = learnt.misplaced.iter().copied();
+    let row = |name: &str, unit: f64, mode: f64, marginal: Option<&Marginal>| {
+        let moments = marginal.map(|m| m.moments());
+        let quantile = |p: f64| marginal.map(|m| unit * m.quantile(p));
+        Hyperparameter {
+            name: name.to_owned(),
+            value: quantile(0.5).unwrap_or(unit * mode),
+            mean: moments.map(|(mean, _)| unit * mean),
+            sd: moments.map(|(_, sd)| unit * sd),
+            q05: quantile(0.05),
+            q95: quantile(0.95),
+            ..Hyperparameter::default()
+        }
+    };
     let each = settings.iter().enumerate().map(|(i, setting)| {
         let mode = match i.checked_sub(own) {
             Some(k) => likelihood[k],
@@ -349,21 +384,23 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
             None => setting.value,
         };
         let marginal = if setting.free { marginals.next() } else { None };
-        let unit = setting.unit;
-        let moments = marginal.map(|m| m.moments());
-        let quantile = |p: f64| marginal.map(|m| unit * m.quantile(p));
         Hyperparameter {
-            name: setting.name.clone(),
-            value: quantile(0.5).unwrap_or(unit * mode),
             learnt: learnt.learnt && setting.free,
-            mean: moments.map(|(mean, _)| unit * mean),
-            sd: moments.map(|(_, sd)| unit * sd),
-            q05: quantile(0.05),
-            q95: quantile(0.95),
             misplaced: if setting.free { misplaced.next() } else { None },
+            ..row(&setting.name, setting.unit, mode, marginal)
         }
     });
-    each.collect()
+    let mut rows: Vec<Hyperparameter> = each.collect();
+    let assembled = made.model.assembled();
+    let modes = assembled.derived_at(&learnt.theta).unwrap_or_default();
+    for (i, (quantity, mode)) in assembled.derived().iter().zip(modes).enumerate() {
+        let marginal = learnt.hyper.as_ref().map(|hyper| &hyper.derived[i]);
+        rows.push(Hyperparameter {
+            learnt: learnt.learnt,
+            ..row(&quantity.name, quantity.unit, mode, marginal)
+        });
+    }
+    rows
 }
 
 /// The summary of a fit.

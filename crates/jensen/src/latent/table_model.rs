@@ -2,8 +2,8 @@
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
-    Assembled, Fresh, Graph, Index, Reader, Replicated, Setting, Spec, assemble, named_columns,
-    replicate_covariance, replicate_design, replicate_query,
+    Assembled, Fresh, Graph, Index, Piece, Reader, Replicated, Setting, Spec, assemble,
+    named_columns, replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
     Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
@@ -141,7 +141,7 @@ impl TableModel {
         notes.extend(assembled.notes.iter().cloned());
         let columns = assembled.columns(&view, &rows).map_err(Error::Input)?;
         let mut inputs = Vec::new();
-        for piece in assembled.pieces() {
+        for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
             let column = match &piece.reader {
                 Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
                 Reader::At(Index::Line { column, .. }) => column,
@@ -220,13 +220,14 @@ impl TableModel {
     /// Name and observed values of the only input, if the linear predictors are functions of one column.
     pub fn only_input(&self) -> Option<(&str, &[f64])> {
         let (name, values) = self.inputs.first()?;
-        let follows = |reader: &Reader| match reader {
+        let follows = |piece: &Piece| match &piece.reader {
+            _ if !piece.is_plain() => false,
             Reader::Common => true,
             Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
             Reader::At(Index::Line { column, .. }) => column == name,
             _ => false,
         };
-        let all = self.assembled.pieces().iter().all(|p| follows(&p.reader));
+        let all = self.assembled.pieces().iter().all(follows);
         (all && self.observations.offset.is_none()).then_some((name, values))
     }
 

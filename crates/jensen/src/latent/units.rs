@@ -140,11 +140,14 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
         out.shift
             .extend(level.iter().map(|l| (at(*l), measure.centre)));
         for piece in pieces {
+            for (l, factor) in piece.latents.clone().zip(piece.factors.iter().cycle()) {
+                out.scale[at(l)] /= factor.as_ref().map_or(1.0, |covariate| covariate.scale);
+            }
             let Reader::Covariates(list) = &piece.reader else {
                 continue;
             };
             for (l, covariate) in piece.latents.clone().zip(list) {
-                out.scale[at(l)] = measure.scale / covariate.scale;
+                out.scale[at(l)] /= covariate.scale;
                 if covariate.centre != 0.0 && !level.is_empty() {
                     let down = -measure.scale * covariate.centre / covariate.scale;
                     out.moves.push(Move {

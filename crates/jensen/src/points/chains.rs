@@ -254,7 +254,7 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// The form of the covariance matrices of Gaussian emissions, given the rows.
+/// Returns the form of the covariance matrices of Gaussian emissions, given the rows.
 fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
     if shape == CovarianceShape::Full {
@@ -443,7 +443,7 @@ impl Data<'_> {
     }
 }
 
-/// The posterior marginals of the states of sequences, given the global parameters, step by step.
+/// Returns the posterior marginals of the states of sequences, given the global parameters, step by step.
 ///
 /// # Errors
 /// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of

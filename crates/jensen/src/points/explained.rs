@@ -15,7 +15,7 @@ pub struct Explained {
     pub bounds: Vec<f64>,
 }
 
-/// The local steps of all points, for a model whose local step stores q(z).
+/// Returns the local steps of all points, for a model whose local step stores q(z).
 pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     model: &M,
     lambda: &[f64],

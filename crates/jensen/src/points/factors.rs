@@ -29,7 +29,7 @@ const EXCESS: f64 = 0.05;
 /// at 1.08 times or more.
 const ERRORS: f64 = 4.0;
 
-/// The reason to reject global parameters whose residuals exceed the noise.
+/// Returns the reason to reject global parameters whose residuals exceed the noise.
 fn doubt(
     request: &FactorsRequest,
     model: &FactorialMixture,
@@ -49,9 +49,9 @@ fn doubt(
     })
 }
 
-/// Independent normal columns, the plain model for factors. Each column has its own mean and a variance that is at
-/// least that of the stated noise. Each of the two parameters of a column costs half the logarithm of the number of
-/// points (Schwarz 1978).
+/// Returns independent normal columns, the plain model for factors. Each column has its own mean and a variance that is
+/// at least the variance of the stated noise. Each of the two parameters of a column costs half the logarithm of the
+/// number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
@@ -73,8 +73,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     }
 }
 
-/// The request with the prior variance of the factors' elements in the units of the points, because points are sums of
-/// factors.
+/// Returns the request with the prior variance of the factors' elements in the units of the points, because points are
+/// sums of factors.
 fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     let squares: f64 = points.train.iter().map(|x| x * x).sum();
     let mean = squares / points.train.len().max(1) as f64;
@@ -109,7 +109,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// The probabilities that factors are active, for points without held-out entries.
+/// Returns the probabilities that factors are active, for points without held-out entries.
 ///
 /// # Errors
 /// Fails for an invalid setting, and global parameters of another model.

@@ -38,7 +38,7 @@ pub struct PointFiles {
 }
 
 impl PointFiles {
-    /// The reason why shards did not answer.
+    /// Returns the reason why shards did not answer.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed
             .lock()
@@ -50,7 +50,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of the shards in order; fails if a shard has failed before.
+    /// Returns the answers of the shards in order; fails if a shard has failed before.
     fn ask(
         &self,
         what: What,
@@ -100,7 +100,7 @@ impl PointFiles {
         failed.get_or_insert(error);
     }
 
-    /// The results of `read` for every answer. A damaged answer is an error.
+    /// Returns the results of `read` for every answer. A damaged answer is an error.
     fn read<T>(
         &self,
         answers: Vec<Option<Vec<u8>>>,
@@ -117,7 +117,7 @@ impl PointFiles {
             .ok()
     }
 
-    /// The numbers of each shard's rows, counted within the shard.
+    /// Returns the numbers of each shard's rows, counted within the shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
         let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
@@ -127,7 +127,7 @@ impl PointFiles {
         shares
     }
 
-    /// Mean and standard error of the log predictive densities of held-out rows, in nats.
+    /// Returns the mean and standard error of the log predictive densities of held-out rows, in nats.
     fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
         let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
         let logs: Vec<f64> = self
@@ -149,7 +149,7 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as shards, in order, which the `steps` of a plan evaluate.
+    /// Returns files as shards, in order, which the `steps` of a plan evaluate.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -228,7 +228,7 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) over all rows, the sizes of their points, and the sampled rows one after another.
+    /// Returns Σ T(x) over all rows, the sizes of their points, and the sampled rows one after another.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -259,7 +259,7 @@ impl PointFiles {
 /// The parts of a start.
 type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
-/// Distinct sizes in ascending order, with the total number of each.
+/// Returns distinct sizes in ascending order, with the total number of each.
 fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
@@ -269,7 +269,7 @@ fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The first few names of a list.
+/// Returns the first few names of a list.
 fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()

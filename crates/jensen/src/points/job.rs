@@ -89,12 +89,12 @@ pub struct Described {
     pub approximation: Option<Vec<u8>>,
 }
 
-/// A number in a table.
+/// Returns a number in a table.
 pub(super) fn cell(x: f64) -> String {
     format!("{x:.3}")
 }
 
-/// Rows as pictures with captions. In each, the smallest value is black and the largest is white.
+/// Returns rows as pictures with captions. In each, the smallest value is black and the largest is white.
 pub(super) fn images<'a>(
     title: &str,
     rows: impl ExactSizeIterator<Item = &'a [f64]>,
@@ -150,7 +150,7 @@ pub(super) struct Beside {
     pub(super) advice: String,
 }
 
-/// A single component as the baseline for a model with several, whose number a flag sets.
+/// Returns a single component as the baseline for a model with several, whose number a flag sets.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -160,7 +160,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Every model from every start, with the amount that comparisons add to its bound.
+/// Returns every model from every start, with the amount that comparisons add to its bound.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -218,7 +218,7 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         planned.unwrap_or(u64::MAX)
     }
 
-    /// The model of a candidate.
+    /// Returns the model of a candidate.
     fn size(&self, candidate: usize) -> usize {
         candidate / self.starts()
     }

@@ -122,7 +122,7 @@ pub enum ColumnDistribution {
 }
 
 impl ColumnDistribution {
-    /// The mean, the rate, the probability of a one, or the most probable category.
+    /// Computes the mean, the rate, the probability of a one, or the most probable category.
     pub fn value(&self) -> f64 {
         match self {
             Self::Gaussian { mean: x, .. }
@@ -156,12 +156,12 @@ pub(super) struct Kinds {
 const LEVELS: usize = 1000;
 
 impl Kinds {
-    /// Whether columns have their own kinds.
+    /// Returns whether columns have their own kinds.
     pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of the training rows, all of `kind` except those with their own kind.
+    /// Returns the columns of the training rows, all of `kind` except those with their own kind.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it cannot have its kind.
@@ -197,7 +197,7 @@ impl Kinds {
         })
     }
 
-    /// The columns of a stored fit.
+    /// Returns the columns of a stored fit.
     ///
     /// # Errors
     /// Fails if the column does not exist.
@@ -215,8 +215,8 @@ impl Kinds {
         })
     }
 
-    /// The kept columns of this kind: for each, its index among all columns of the data and its index among the kept
-    /// columns.
+    /// Returns the kept columns of this kind: for each, its index among all columns of the data and its index among the
+    /// kept columns.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -232,7 +232,7 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// The mixture components for rows of the data.
+    /// Returns the mixture components for rows of the data.
     ///
     /// # Errors
     /// Fails for a value that its column cannot have.
@@ -307,7 +307,7 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// The distributions of the data's columns in order, given a component's natural parameters.
+    /// Returns the distributions of the data's columns in order, given a component's natural parameters.
     pub(super) fn described(
         &self,
         names: &[String],
@@ -364,7 +364,7 @@ impl Kinds {
     }
 }
 
-/// The kind of every column of these names.
+/// Returns the kind of every column of these names.
 fn kinds(names: &[String], kind: Kind, columns: &[ColumnKind]) -> Result<Vec<Kind>, Error> {
     if kind == Kind::Multinomial {
         return Err(Error::setting(

@@ -113,7 +113,7 @@ fn fit_kinds(
     fit(request, &data, &trains, &score, component, around)
 }
 
-/// A component of natural parameters.
+/// Returns a component of natural parameters.
 pub(super) fn gaussian(
     gaussians: &Gaussians,
     units: &Units,
@@ -127,7 +127,7 @@ pub(super) fn gaussian(
     }
 }
 
-/// A component's covariance matrix in the units of the data, or its variances if the matrix is diagonal.
+/// Computes a component's covariance matrix in the units of the data, or its variances if the matrix is diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
     match gaussians.shape() {
@@ -136,7 +136,7 @@ pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Ve
     }
 }
 
-/// A binary component in numbers.
+/// Returns a binary component in numbers.
 pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) -> Component {
     Component::Bernoulli {
         probabilities: bernoullis.probabilities(lambda),
@@ -144,7 +144,7 @@ pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) ->
     }
 }
 
-/// A multinomial component in numbers.
+/// Returns a multinomial component in numbers.
 pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f64) -> Component {
     Component::Multinomial {
         proportions: multinomials.proportions(lambda),
@@ -152,7 +152,7 @@ pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f
     }
 }
 
-/// Binary components over rows, with these Beta parameters.
+/// Returns binary components over rows, with these Beta parameters.
 pub(super) fn bernoullis(
     smoothing: f64,
     points: &Points,
@@ -173,7 +173,7 @@ pub(super) fn bernoullis(
     Ok(Bernoullis::with_prior(points.dim(), smoothing, bits?))
 }
 
-/// Multinomial components over rows with this Dirichlet parameter.
+/// Returns multinomial components over rows with this Dirichlet parameter.
 pub(super) fn multinomials(
     smoothing: f64,
     points: &Points,
@@ -189,7 +189,7 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Mean and standard error of the log predictive densities of held-out points, in nats.
+/// Returns the mean and standard error of the log predictive densities of held-out points, in nats.
 fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
     let moments = Moments::of(&logs);
@@ -312,7 +312,7 @@ pub(super) fn fit<C: Components>(
     Ok((done.made.output, done.summary))
 }
 
-/// Natural parameters with the components in this order.
+/// Computes natural parameters with the components in this order.
 fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -> Vec<f64> {
     let weights = order.iter().map(|&k| lambda[k]);
     let rest = order.iter().flat_map(|&k| model.component(lambda, k));
@@ -322,7 +322,7 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 /// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
-/// The means, as pictures if a size is given, otherwise plotted among the points in the first two columns.
+/// Returns the means, as pictures if a size is given, otherwise plotted among the points in the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -23,7 +23,7 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
-    /// Columns whose kind differs from that of the rest.
+    /// Columns whose kind differs from the kind of the rest.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,
@@ -40,7 +40,7 @@ pub struct MixtureModel {
 }
 
 impl MixtureModel {
-    /// The mixture of a finished fit in a folder.
+    /// Returns the mixture of a finished fit in a folder.
     ///
     /// # Errors
     /// Fails if the folder does not belong to such a fit, the fit has not finished, or the file is damaged.
@@ -56,7 +56,7 @@ impl MixtureModel {
         Self::decode(&bytes).map_err(|error| folder::bad_approximation(&run, error))
     }
 
-    /// The mixture as safetensors bytes.
+    /// Returns the mixture as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.set("kind", self.kind);
@@ -136,7 +136,7 @@ impl MixtureModel {
     }
 }
 
-/// Responsibilities and log predictive density of every point of a mixture.
+/// Returns responsibilities and log predictive density of every point of a mixture.
 pub(super) fn predicted<C: Components>(
     model: &Mixture<C>,
     lambda: &[f64],

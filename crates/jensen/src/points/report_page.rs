@@ -8,7 +8,7 @@ use super::{Described, PointRequest, Points, PointsSummary};
 /// Rows and columns in the page's table. `fit.json` has all.
 const SHOWN: (usize, usize) = (100, 40);
 
-/// The page.
+/// Returns the page.
 pub fn report_page(
     summary: &PointsSummary,
     request: &PointRequest,
@@ -77,7 +77,7 @@ pub fn report_page(
     }
 }
 
-/// The starts and sizes that were tried.
+/// Returns the starts and sizes that were tried.
 fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> Exhibit {
     let rows = summary.candidates.iter().flatten();
     let bounds = rows.filter_map(|row| Some((row.parts as f64, row.evidence?)));
@@ -99,7 +99,7 @@ fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> 
     }
 }
 
-/// Table and pictures of the result.
+/// Returns the table and pictures of the result.
 fn found(described: &Described) -> Exhibit {
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);

@@ -21,8 +21,8 @@ use crate::units::Standardise;
 pub struct PointRequest {
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes or iterations), schedule=PASS:T,PASS:T,…
     /// (linear in between), global (one, inferred) or local (one per point, inferred);
-    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never.
-    /// Plain global cools in 50 iterations, or in one pass with --batch [default: none]
+    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf`
+    /// never. Plain global cools in 50 iterations, or in one pass with --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Points of a minibatch; without it every iteration uses all points
@@ -52,8 +52,8 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a temperature
-    /// policy, with --batch, and for one component or state]
+    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a
+    /// temperature policy, with --batch, and for one component or state]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,
@@ -84,7 +84,7 @@ impl PointRequest {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
-    /// The budget of a fit and of its cooling.
+    /// Returns the budget of a fit and of its cooling.
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
@@ -100,7 +100,7 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
+    /// Returns the settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
     /// Fails for an invalid setting, or one without an effect.
@@ -158,7 +158,7 @@ impl PointRequest {
         Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
 
-    /// The number of starts for models of at most `parts` parts.
+    /// Returns the number of starts for models of at most `parts` parts.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -173,7 +173,7 @@ impl PointRequest {
         self.starts.unwrap_or(1).max(1)
     }
 
-    /// The settings of a start.
+    /// Returns the settings of a start.
     ///
     /// # Errors
     /// Fails as [`settings`](Self::settings) does.
@@ -190,13 +190,13 @@ impl PointRequest {
         })
     }
 
-    /// The planned iterations of one start, if there is a plan.
+    /// Returns the planned iterations of one start, if there is a plan.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
     }
 
-    /// Largest number of iterations of all starts of all models together.
+    /// Returns the largest number of iterations of all starts of all models together.
     pub(super) fn iterations(&self, points: usize, candidates: usize) -> u64 {
         let all = |each: u64| each.saturating_mul(candidates as u64);
         match self.planned(points) {
@@ -279,8 +279,8 @@ pub struct MixtureRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_variance_weight: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of binary ones
-    /// [default: 0.5]
+    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of
+    /// binary ones [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
     /// Draw the components' means as pictures of this size
@@ -317,7 +317,7 @@ impl MixtureRequest {
         self.smoothing.unwrap_or(0.5)
     }
 
-    /// The prior of Gaussian components.
+    /// Returns the prior of Gaussian components.
     pub(super) fn prior(&self) -> GaussianPrior {
         let usual = GaussianPrior::default();
         GaussianPrior {

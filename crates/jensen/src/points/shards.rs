@@ -62,7 +62,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// The model of points in the units, and with the prior, that follow from these moments.
+    /// Returns the model of points in the units, and with the prior, that follow from these moments.
     pub fn of(
         request: &MixtureRequest,
         points: Points,
@@ -160,7 +160,7 @@ fn expanded(runs: &[u32]) -> Vec<usize> {
         .collect()
 }
 
-/// The survey of a shard after it is first read.
+/// Returns the survey of a shard after it is first read.
 fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8>, Error> {
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     points.check_size(request.image)?;
@@ -184,7 +184,7 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     }))
 }
 
-/// A shard, and some of its rows to learn from.
+/// Returns a shard, and some of its rows to learn from.
 fn read_shard(
     plan: &str,
     path: &Path,
@@ -226,7 +226,7 @@ fn moments([count, mean, squares]: [f64; 3]) -> ColumnMoments {
     }
 }
 
-/// The statistics of a shard for a start.
+/// Returns the statistics of a shard for a start.
 fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
     let mut totals = vec![0.0; train.prior().iter().map(|(family, _)| family.len()).sum()];
     train.add_all(1.0, &mut totals);

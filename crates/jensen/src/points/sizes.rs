@@ -33,17 +33,17 @@ impl ComponentRange {
         Self { least: k, most: k }
     }
 
-    /// All seeds in ascending order.
+    /// Returns all seeds in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
 
-    /// The number, if there is only one.
+    /// Returns the number, if there is only one.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// The largest.
+    /// Returns the largest.
     pub fn most(self) -> u64 {
         self.most
     }

@@ -19,7 +19,7 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// The safetensors bytes for the model of this name.
+    /// Returns the safetensors bytes for the model of this name.
     pub fn encode(&self, model: &str) -> Vec<u8> {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);
@@ -45,7 +45,7 @@ impl Globals {
     }
 }
 
-/// The global parameters in the folder of a finished fit of `command`.
+/// Returns the global parameters in the folder of a finished fit of `command`.
 ///
 /// # Errors
 /// Fails if the fit has not finished, or the file is damaged.

@@ -81,8 +81,8 @@ pub struct CandidateRow {
 }
 
 impl PointsSummary {
-    /// Several fits as a table with one row per number of parts. The columns are the number of parts, the best bound,
-    /// the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
+    /// Returns several fits as a table with one row per number of parts. The columns are the number of parts, the best
+    /// bound, the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {
@@ -171,7 +171,7 @@ pub enum Emission {
 }
 
 impl Emission {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the mean, the probabilities or the proportions.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -225,7 +225,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the mean, the probabilities or the proportions.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -241,7 +241,7 @@ impl Component {
         }
     }
 
-    /// Share of the points.
+    /// Computes the share of the points.
     pub fn weight(&self) -> f64 {
         match self {
             Self::Gaussian { weight, .. }

@@ -107,7 +107,7 @@ impl Points {
         }
     }
 
-    /// The units of the columns, computed from the training rows.
+    /// Returns the units of the columns, computed from the training rows.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -116,7 +116,7 @@ impl Points {
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// Gaussian components over the training rows in these units, with densities in the original units.
+    /// Returns Gaussian components over the training rows in these units, with densities in the original units.
     pub(super) fn gaussians(
         &self,
         shape: CovarianceShape,
@@ -128,8 +128,8 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed. Prior
-    /// correlations are estimated from the rows that the start uses.
+    /// Returns the components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed.
+    /// Prior correlations are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
@@ -155,8 +155,8 @@ impl Points {
         })
     }
 
-    /// Memory of full covariance matrices of all columns. Jensen builds them before a job reports the memory that it
-    /// needs.
+    /// Returns the memory of full covariance matrices of all columns. Jensen builds them before a job reports the
+    /// memory that it needs.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
@@ -170,7 +170,7 @@ impl Points {
         }
     }
 
-    /// The columns with these names, where every row is a training row.
+    /// Returns the columns with these names, where every row is a training row.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it has values other than numbers.
@@ -190,7 +190,7 @@ impl Points {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// The rows of a table of numeric columns; cells may be missing.
+    /// Returns the rows of a table of numeric columns; cells may be missing.
     ///
     /// # Errors
     /// Fails if the table is empty, or has a cell that is infinite or not a number.
@@ -198,7 +198,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// The rows of a table as the shard with this number, which draws its held-out rows separately.
+    /// Returns the rows of a table as the shard with this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// Fails as [`of_table`](Self::of_table) does.

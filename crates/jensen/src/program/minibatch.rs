@@ -21,7 +21,7 @@ const ALPHA: f64 = 0.9;
 /// Number of pairs of a batch and a draw for each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// A fit without minibatches and without their settings.
+/// Returns a fit without minibatches and without their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -70,7 +70,7 @@ fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     }
 }
 
-/// The requested method; `None` without `--exchangeable`.
+/// Returns the requested method, or `None` without `--exchangeable`.
 pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.exchangeable.is_none() {
         return without_records(request);
@@ -166,7 +166,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// The method for a model. By default, the policy chooses minibatches and the estimator for them.
+/// Returns the method for a model. By default, the policy chooses minibatches and the estimator for them.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,

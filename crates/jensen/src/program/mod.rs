@@ -181,8 +181,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled to resume the fit or to draw from it. Given settings replace stored
-    /// ones.
+    /// Returns the program of an earlier fit, compiled to resume the fit or to draw from it. Given settings replace
+    /// stored ones.
     ///
     /// # Errors
     /// Fails as [`compile`](Self::compile) does, and for unreadable stored files.
@@ -281,7 +281,7 @@ impl Program {
         }
     }
 
-    /// Draws of a refined fit of this program.
+    /// Returns draws of a refined fit of this program.
     ///
     /// # Errors
     /// Fails as [`sample_refined`] does.
@@ -314,7 +314,7 @@ impl Program {
         })
     }
 
-    /// The start of a fit: `stored` unless the request names a start.
+    /// Returns the start of a fit: `stored` unless the request names a start.
     ///
     /// # Errors
     /// Fails if the file of the start cannot be read or does not fit the model.
@@ -340,7 +340,7 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// The start at these parameter values. Other parameters start at the origin of the unconstrained scale.
+    /// Returns the start at these parameter values. Other parameters start at the origin of the unconstrained scale.
     ///
     /// # Errors
     /// Fails if a value belongs to no parameter, has another shape, or violates its constraint.
@@ -365,8 +365,8 @@ impl Program {
         }
     }
 
-    /// A fit of all data at once. It recentres groups if a first fit suggests that. If the refined draws then do not
-    /// mix, it returns to the program's own form, because a mean-field fit may be far from the posterior.
+    /// Fits all data at once. It recentres groups if a first fit suggests that. If the refined draws then do not mix,
+    /// it returns to the program's own form, because a mean-field fit may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -413,7 +413,7 @@ impl Program {
         Ok((done.made.output, done.summary))
     }
 
-    /// A fit of exchangeable records.
+    /// Fits exchangeable records.
     fn fit_records<D: Records>(
         &self,
         model: &Model<AllRecords<D>>,
@@ -461,7 +461,7 @@ impl Program {
         }
     }
 
-    /// The description of a fit of this program.
+    /// Returns the description of a fit of this program.
     pub fn about(&self) -> About {
         let data = self.source.data.as_ref();
         About {
@@ -476,7 +476,7 @@ impl Program {
         }
     }
 
-    /// The description of this fit, including predictions of its data.
+    /// Returns the description of this fit, including predictions of its data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {
@@ -485,7 +485,7 @@ impl Program {
         }
     }
 
-    /// The fit job of the problem that represents this program.
+    /// Returns the fit job of the problem that represents this program.
     fn carry_out<'a, P: Problem>(
         &'a self,
         problem: &'a P,
@@ -528,7 +528,7 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
     remarks
 }
 
-/// The error of a fit that could not start, with the model's own message if there is one.
+/// Returns the error of a fit that could not start, with the model's own message if there is one.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
     let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;

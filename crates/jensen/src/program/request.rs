@@ -25,8 +25,8 @@ pub(super) const MAX_ITERS: u64 = 100_000;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
-    /// TrustVI for mean fields and Newton's method on fixed draws for richer families; bbvi if --estimator, --optimizer or
-    /// --step-size is given
+    /// TrustVI for mean fields and Newton's method on fixed draws for richer families; bbvi if --estimator, --optimizer
+    /// or --step-size is given
     Auto,
     /// TrustVI: stochastic trust regions
     Trust,
@@ -133,8 +133,8 @@ pub struct FitRequest {
     /// distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
-    /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method and
-    /// family are auto and the approximation alone is not trusted [default: auto]
+    /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method
+    /// and family are auto and the approximation alone is not trusted [default: auto]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "WHEN", help_heading = "Method")
@@ -153,8 +153,8 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub covariance: Option<CovarianceName>,
-    /// Parameters whose covariance linear response corrects, separated by commas, such as `mu,beta[2]`; required above 600
-    /// dimensions [default: all]
+    /// Parameters whose covariance linear response corrects, separated by commas, such as `mu,beta[2]`; required above
+    /// 600 dimensions [default: all]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "NAMES", help_heading = "Method")
@@ -163,8 +163,8 @@ pub struct FitRequest {
     /// The `int` data variable that counts exchangeable records; fit by minibatches of records
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
-    /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns are
-    /// named after the data of size N, with lists for vectors; DATA contains the other data, without N
+    /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns
+    /// are named after the data of size N, with lists for vectors; DATA contains the other data, without N
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
     pub records: Option<Vec<PathBuf>>,
     /// Records of a minibatch [default: 100; with --records 1000]
@@ -214,8 +214,8 @@ pub struct FitRequest {
     /// Largest error of a mean in posterior standard deviations, for a fit to be trusted [default: 0.1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SDS", value_parser = words::positive, help_heading = "Accuracy"))]
     pub mean_error: Option<f64>,
-    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger Monte-Carlo
-    /// error is `null` [default: 0.08]
+    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger
+    /// Monte-Carlo error is `null` [default: 0.08]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, help_heading = "Accuracy"))]
     pub sd_error: Option<f64>,
     /// Probability that a single test rejects a correct fit or prolongs it [default: 0.05]
@@ -277,7 +277,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method requested by the flags.
+    /// Returns the method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches have their own methods. The other settings equal those of stochastic gradients.
@@ -298,7 +298,7 @@ impl FitRequest {
         }
     }
 
-    /// The required accuracy of the reported numbers.
+    /// Returns the required accuracy of the reported numbers.
     fn policy(&self) -> Result<Policy, Error> {
         let usual = Policy::default();
         let policy = Policy {
@@ -314,7 +314,7 @@ impl FitRequest {
         Ok(policy)
     }
 
-    /// The method, family and refinement, starting at `init`.
+    /// Returns the method, family and refinement, starting at `init`.
     ///
     /// # Errors
     /// Fails for an invalid setting, or one without an effect.
@@ -376,7 +376,7 @@ impl FitRequest {
         })
     }
 
-    /// Whether a fit with these settings chooses a centring.
+    /// Returns whether a fit with these settings chooses a centring.
     pub fn has_centring(&self, settings: &Settings) -> bool {
         match self.centring {
             Some(CentringName::Off) => false,
@@ -385,7 +385,7 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on the given number of threads.
+    /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
     /// Fails as [`settings`](Self::settings) does.
@@ -400,7 +400,7 @@ impl FitRequest {
         })
     }
 
-    /// The budget of the run.
+    /// Returns the budget of the run.
     pub fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -418,7 +418,7 @@ impl FitRequest {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
 
-    /// The source of covariances.
+    /// Returns the source of covariances.
     ///
     /// # Errors
     /// Fails if linear response is requested but has no parameters to correct.
@@ -556,7 +556,7 @@ impl FitRequest {
         }
     }
 
-    /// The optimiser of stochastic gradients.
+    /// Returns the optimiser of stochastic gradients.
     pub(super) fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
             None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,

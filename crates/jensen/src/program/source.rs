@@ -15,7 +15,7 @@ pub(super) const MODEL: &str = "model.stan";
 /// The metadata of a regression.
 pub(crate) const REGRESSION: &str = "regression.json";
 
-/// The copy of the data.
+/// Returns the copy of the data.
 pub(super) fn data_file(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Json => "data.json",
@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    /// A program and data in memory, with the program treated as in [`read`](Self::read).
+    /// Returns a program and data in memory, with the program treated as in [`read`](Self::read).
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
@@ -120,7 +120,7 @@ impl Source {
         }
     }
 
-    /// The values of the data; empty without data.
+    /// Returns the values of the data. The result is empty without data.
     ///
     /// # Errors
     /// Fails if the data do not follow their format.
@@ -160,7 +160,7 @@ pub struct Includes {
 }
 
 impl Includes {
-    /// Files under these folders.
+    /// Returns files under these folders.
     pub fn of_folders(folders: &[PathBuf]) -> Self {
         Self {
             folders: folders.to_vec(),

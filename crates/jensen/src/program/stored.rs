@@ -75,7 +75,7 @@ impl StoredFit {
         Ok((run, stored))
     }
 
-    /// The stored copies of program and data.
+    /// Returns the stored copies of program and data.
     ///
     /// # Errors
     /// Fails if a copy cannot be read.

@@ -25,8 +25,8 @@ pub struct TrustRequest {
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of radius δ
-    /// [default: 1e-10]
+    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of
+    /// radius δ [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,
     /// α: the weight of the radius in the potential L − αδ², above λ/(1 − γ⁻²); with a larger value, fewer draws assess
@@ -71,7 +71,7 @@ impl TrustRequest {
         *self != Self::default()
     }
 
-    /// The defaults, overridden by these parameters.
+    /// Returns the defaults, overridden by these parameters.
     ///
     /// # Errors
     /// Fails for a parameter outside its range in Table 1. Some ranges depend on other parameters.

@@ -42,10 +42,10 @@ const FIRST: usize = 16;
 
 /// A source of records, block by block.
 pub trait RecordSource: Send + Sync {
-    /// The first record of each block, followed by the number of records.
+    /// Returns the first record of each block, followed by the number of records.
     fn edges(&self) -> &[u32];
 
-    /// The values of the first `rows` records of a block, or of all records of the block.
+    /// Returns the values of the first `rows` records of a block, or of all records of the block.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
@@ -56,19 +56,19 @@ pub trait RecordSource: Send + Sync {
         rows: Option<usize>,
     ) -> Result<DataSet, Error>;
 
-    /// The number of each record of a block in the order of the data, from 1.
+    /// Returns the number of each record of a block in the order of the data, from 1.
     fn numbers(&self, block: usize) -> Vec<f64>;
 
-    /// The location of a record of a block, for messages.
+    /// Returns the location of a record of a block, for messages.
     fn location(&self, block: usize, row: usize) -> String;
 
-    /// The length of the lists of a variable, if its values are lists.
+    /// Returns the length of the lists of a variable, if its values are lists.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
     fn length(&self, name: &str) -> Result<Option<usize>, Error>;
 
-    /// A digest of all data.
+    /// Returns a digest of all data.
     fn digest(&self) -> String;
 }
 
@@ -108,8 +108,8 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// The values that do not belong to records, supplemented by missing lengths of lists, and the data of a program's
-/// first records.
+/// Returns the values that do not belong to records, supplemented by missing lengths of lists, and the data of a
+/// program's first records.
 ///
 /// # Errors
 /// Fails if the records' data are among the others, or cannot be read.
@@ -147,7 +147,7 @@ pub(crate) fn first_data(
     Ok((shared, bound))
 }
 
-/// The data of a block in the form in which the program declares them.
+/// Returns the data of a block in the form in which the program declares them.
 fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
     let mut data = shared.clone();
     let rows = block.iter().next().map_or(0, |(_, value)| value.shape()[0]);
@@ -159,7 +159,7 @@ fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
 }
 
 impl RecordBlocks {
-    /// The density of a program that has been bound to [`first_data`].
+    /// Creates the density of a program that has been bound to [`first_data`].
     ///
     /// # Errors
     /// Fails as [`lower_block`] does.
@@ -191,7 +191,7 @@ impl RecordBlocks {
         })
     }
 
-    /// The first records of a block lowered to a graph, or the whole block for `None`.
+    /// Returns the first records of a block lowered to a graph, or the whole block for `None`.
     fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
         let bind = |rows: DataSet| {
             let data = joined(&self.shared, rows, &self.count);
@@ -229,7 +229,7 @@ impl RecordBlocks {
         ))
     }
 
-    /// The graph of a block, or `None` if its data cannot be read.
+    /// Returns the graph of a block, or `None` if its data cannot be read.
     fn block(&self, block: usize) -> Option<Arc<RecordGraph>> {
         if self.failure().is_some() {
             return None;
@@ -317,7 +317,7 @@ impl RecordBlocks {
     }
 }
 
-/// Some of the records of a block.
+/// Returns some of the records of a block.
 fn chosen(data: &DataSet, rows: impl Iterator<Item = usize> + Clone) -> DataSet {
     let mut made = DataSet::new();
     for (name, value) in data.iter() {

@@ -42,7 +42,7 @@ pub struct ShardProgram {
 }
 
 impl ShardProgram {
-    /// The part of a program that shards need.
+    /// Creates the part of a program that shards need.
     pub(crate) fn new(
         source: &Source,
         shared: &DataSet,
@@ -63,7 +63,7 @@ impl ShardProgram {
         }
     }
 
-    /// The records of a shard, which the driver identifies by their digest.
+    /// Returns the records of a shard, which the driver identifies by their digest.
     ///
     /// # Errors
     /// Fails if the file cannot be read or differs from the driver's file.
@@ -97,7 +97,8 @@ pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
 /// The processes that evaluate the shards' shares.
 pub trait RecordSteps: Send + Sync {
-    /// The results of every shard that has a share, in order. Each shard evaluates the same function on its share.
+    /// Returns the results of every shard that has a share, in order. Each shard evaluates the same function on its
+    /// share.
     ///
     /// # Errors
     /// Fails if a shard did not answer.
@@ -134,7 +135,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// The shards of a driver, with the prior of the first shard's program.
+    /// Creates the shards of a driver, with the prior of the first shard's program.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,
@@ -167,7 +168,7 @@ impl RecordShards {
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// The share of each shard that has one, as runs of records numbered within the shard.
+    /// Returns the share of each shard that has one, as runs of records numbered within the shard.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;

@@ -34,7 +34,7 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// The named files, including those in named folders.
+    /// Returns the named files, including those in named folders.
     ///
     /// # Errors
     /// Fails if there are no such files.

@@ -30,8 +30,8 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// The curves over the fitted rows; `None` if a formula has no value at the centre of its columns, such as the
-    /// logarithm of a column that may be negative.
+    /// Returns the curves over the fitted rows, or `None` if a formula has no value at the centre of its columns, such
+    /// as the logarithm of a column that may be negative.
     pub(super) fn of(
         request: &Request,
         learnt: &Learnt,
@@ -94,8 +94,8 @@ pub struct Line {
     pub expected: Vec<EffectSummary>,
 }
 
-/// The curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its levels, with
-/// other columns at their means or first levels, and without group effects.
+/// Returns the curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its
+/// levels, with other columns at their means or first levels, and without group effects.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or its curves have no value.
@@ -200,7 +200,7 @@ impl Expected {
     }
 }
 
-/// The section of a report with the curves.
+/// Returns the section of a report with the curves.
 pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Option<Exhibit> {
     let kept: Kept = serde_json::from_slice(kept).ok()?;
     let curves = kept.curves.as_ref()?;
@@ -302,10 +302,10 @@ pub struct Effect {
     pub estimate: EffectSummary,
 }
 
-/// The average effects of columns over the rows of a table, as defined by the R package marginaleffects (Arel-Bundock,
-/// Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean slope of the
-/// expected response, and that of a factor is the mean difference of each level from the first. Rows keep their groups.
-/// For successes among trials the expected response is a probability.
+/// Returns the average effects of columns over the rows of a table, as defined by the R package marginaleffects
+/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean
+/// slope of the expected response, and the effect of a factor is the mean difference of each level from the first. Rows
+/// keep their groups. For successes among trials the expected response is a probability.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.

@@ -68,7 +68,7 @@ impl Kept {
         })
     }
 
-    /// The summaries to report, in order.
+    /// Returns the summaries to report, in order.
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
@@ -141,12 +141,12 @@ impl Regression {
     }
 }
 
-/// Whether a stored regression omits its data.
+/// Returns whether a stored regression omits its data.
 pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
-/// The table together with the maps that the formulas name, read from their files.
+/// Returns the table together with the maps that the formulas name, read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);
     for file in jensen_regress::Regression::maps(request)? {

@@ -24,9 +24,10 @@ pub struct Sensitive {
 /// Largest number of rows for this check. With more rows, the prior hardly matters and the program takes long to build.
 const ROWS: usize = 20_000;
 
-/// The parameters whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
-/// priors. The estimate is a derivative at power 1: the derivative with respect to the logarithm of the power is the
-/// covariance with the log density of the priors. `log_prior` is the program of that density over the data.
+/// Returns the parameters whose posterior means move by more than 0.3 standard deviations for each doubling of the
+/// power of all priors. The estimate is a derivative at power 1: the derivative with respect to the logarithm of the
+/// power is the covariance with the log density of the priors. `log_prior` is the program of that density over the
+/// data.
 ///
 /// # Errors
 /// Fails if this program cannot be evaluated.

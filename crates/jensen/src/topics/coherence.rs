@@ -33,13 +33,13 @@ struct Counts {
     together: Vec<u64>,
 }
 
-/// Index of the pair (i, j), i ≤ j, of a topic's words.
+/// Returns the index of the pair (i, j), i ≤ j, of a topic's words.
 fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// The coherence of topics, each given by its top words in descending order of probability (only the first 64 are
-/// used), over `documents`. Reads the documents once.
+/// Returns the coherence of topics, each given by its top words in descending order of probability (only the first 64
+/// are used), over `documents`. Reads the documents once.
 pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
     let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
     let stride = pair(0, words);
@@ -100,7 +100,7 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         .collect()
 }
 
-/// The positions of the bits that are set, ascending.
+/// Returns the positions of the bits that are set, ascending.
 fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
@@ -142,7 +142,7 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
 /// The number added to probabilities of pairs in C_V, as in its authors' program.
 const EPSILON: f64 = 1e-12;
 
-/// C_V of the words that occur in the corpus. There must be at least two.
+/// Computes C_V of the words that occur in the corpus. There must be at least two.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();

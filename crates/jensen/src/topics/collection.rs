@@ -26,7 +26,7 @@ pub struct Collection<'a> {
 }
 
 impl<'a> Collection<'a> {
-    /// The two parts of a corpus.
+    /// Returns the two parts of a corpus.
     pub fn of_corpus(corpus: &'a Corpus) -> Self {
         let heldout = CorpusDocuments::new(corpus, Split::Heldout);
         let tokeniser = corpus.record().get("tokeniser");
@@ -42,8 +42,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, without held-out ones. The words are the term numbers, as text. Fits to documents in memory
-    /// equal fits to the same documents in a file, bit for bit.
+    /// Returns documents in memory, without held-out ones. The words are the term numbers, as text. Fits to documents
+    /// in memory equal fits to the same documents in a file, bit for bit.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -68,7 +68,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// A digest of documents: FNV-1a over lengths, terms and counts.
+/// Returns a digest of documents: FNV-1a over lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

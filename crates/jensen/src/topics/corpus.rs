@@ -49,7 +49,7 @@ pub struct CorpusRequest {
     pub seed: Option<u64>,
 }
 
-/// A number as written: The number 1 is one document, and 1.0 is all documents.
+/// Returns a number as written: The number 1 is one document, and 1.0 is all documents.
 fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from)?;
     let frequency = number.map(|number| number.to_string().parse());
@@ -89,7 +89,7 @@ impl CorpusRequest {
         Ok(())
     }
 
-    /// The inputs.
+    /// Returns the inputs.
     ///
     /// # Errors
     /// Fails as [`Sources::new`] does.
@@ -104,7 +104,7 @@ impl CorpusRequest {
         Ok(Sources::new(&self.inputs, &settings)?)
     }
 
-    /// The settings of the build from the inputs.
+    /// Returns the settings of the build from the inputs.
     ///
     /// # Errors
     /// Fails as [`check`](Self::check) does, and for an unreadable file of stop words.

@@ -37,13 +37,13 @@ impl PassSizes {
         (self.documents / self.batch).ceil().max(1.0)
     }
 
-    /// The number of passes after an iteration.
+    /// Returns the number of passes after an iteration.
     pub fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
 }
 
-/// A number of a record.
+/// Returns a number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
@@ -82,7 +82,7 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// The collector for a run of these sizes.
+    /// Creates the collector for a run of these sizes.
     pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
@@ -92,7 +92,7 @@ impl TopicsCourse {
         }
     }
 
-    /// Documents per second, excluding scoring.
+    /// Computes documents per second, excluding scoring.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
         // The last batch of a pass may be short, so the mean size over a pass is exact.
@@ -100,7 +100,7 @@ impl TopicsCourse {
         (seconds > 0.0).then(|| documents / seconds)
     }
 
-    /// The curves with a bounded number of points.
+    /// Returns the curves with a bounded number of points.
     pub fn curves(&self) -> Curves {
         let mut curves = self.curves.clone();
         for curve in [

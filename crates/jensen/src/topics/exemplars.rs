@@ -28,8 +28,8 @@ const EACH: usize = 3;
 /// Number of words to show of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic among a sample of the training documents; none if no document is
-/// long enough.
+/// Returns the documents with the largest shares of each topic among a sample of the training documents; none if no
+/// document is long enough.
 ///
 /// This costs the local steps of at most 2000 documents.
 pub(super) fn exhibit(
@@ -96,7 +96,7 @@ pub(super) fn exhibit(
     })
 }
 
-/// First documents and lengths of the groups of the sample.
+/// Returns first documents and lengths of the groups of the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];
@@ -107,7 +107,7 @@ fn groups(documents: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The words of a document that a topic makes most probable, weighted by their counts.
+/// Returns the words of a document that a topic makes most probable, weighted by their counts.
 fn words(model: &TopicModel, totals: &[f64], topic: usize, bag: &Bag) -> String {
     let probability = |term: u32| {
         let mut all = model.topics.proportions(term as usize, totals);

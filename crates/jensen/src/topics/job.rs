@@ -32,7 +32,7 @@ const FEWEST: f64 = 3.0;
 /// Number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// A number of passes larger than that of any run.
+/// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
 
 /// A fit of topics that is ready to run.
@@ -171,8 +171,8 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// A single topic for all words as a baseline, scored by held-out words, or by the bound if there are none. An
-    /// update has no such baseline, because its bound includes documents that are not available.
+    /// Returns a single topic for all words as a baseline, scored by held-out words, or by the bound if there are none.
+    /// An update has no such baseline, because its bound includes documents that are not available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
@@ -203,7 +203,7 @@ impl TopicsJob<'_> {
     }
 }
 
-/// A line for each document: its number and its temperature. Documents without words have no temperature.
+/// Returns a line for each document: its number and its temperature. Documents without words have no temperature.
 fn temperatures(of: &[f64]) -> String {
     let line = |(number, t): (usize, &f64)| match t.is_finite() {
         true => format!("{number},{t}\n"),

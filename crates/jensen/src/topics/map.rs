@@ -29,7 +29,7 @@ const SETTLED: f64 = 1e-9;
 /// Weight of the probability of a word in a topic, against the ratio of this probability to that in other topics.
 const RELEVANCE: f64 = 0.6;
 
-/// The map of the largest topics of a model. `None` with fewer than three.
+/// Returns the map of the largest topics of a model. `None` with fewer than three.
 ///
 /// Positions are computed by classical scaling (Torgerson 1952) of the Hellinger distances between the topics'
 /// distributions of words. Words are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014):
@@ -94,8 +94,8 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     })
 }
 
-/// Positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance; from the lower
-/// triangle.
+/// Returns positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance; from
+/// the lower triangle.
 fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let squared = |i: usize, j: usize| {
         let (i, j) = (i.max(j), i.min(j));
@@ -172,7 +172,7 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     axes
 }
 
-/// Gram and Schmidt, twice. It drops vectors that the others span.
+/// Orthonormalises by two passes of Gram–Schmidt. It drops vectors that the others span.
 fn orthonormalise(vectors: &mut Vec<Vec<f64>>) {
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for mut vector in vectors.drain(..) {
@@ -199,7 +199,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The most relevant words of a topic.
+/// Returns the most relevant words of a topic.
 fn words(model: &TopicModel, topic: usize, share: f64, overall: &[f64]) -> Vec<TopicWord> {
     let mut found: Vec<(f64, u32, f64)> = (model.topics.top_words(topic, CANDIDATES).into_iter())
         .map(|(term, p)| {

@@ -50,7 +50,7 @@ impl std::error::Error for TopicModelError {
 }
 
 impl TopicModel {
-    /// The model as safetensors bytes.
+    /// Returns the model as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
@@ -84,7 +84,7 @@ impl TopicModel {
         Ok(model)
     }
 
-    /// The `count` most probable terms of each topic with their probabilities, the most probable first.
+    /// Returns the `count` most probable terms of each topic with their probabilities, the most probable first.
     pub fn top_words(&self, count: usize) -> Vec<Vec<(u32, f64)>> {
         let topics = 0..self.topics.topics;
         topics

@@ -30,7 +30,7 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The curves of the run, with captions.
+/// Returns the curves of the run, with captions.
 fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
@@ -56,7 +56,8 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed verbatim.
+/// Returns the page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed
+/// verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

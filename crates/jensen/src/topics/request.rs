@@ -52,10 +52,11 @@ pub struct TopicsRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes), schedule=PASS:T,PASS:T,… (linear in
-    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
-    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end, and
-    /// `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches [default: none]
+    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]`
+    /// and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
+    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end,
+    /// and `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches
+    /// [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
@@ -104,7 +105,7 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// The local inference: collapsed by default, and mean-field with a temperature policy.
+    /// Returns the local inference: collapsed by default, and mean-field with a temperature policy.
     ///
     /// # Errors
     /// Fails if the inference is unknown.
@@ -120,7 +121,7 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// The settings of the method.
+    /// Returns the settings of the method.
     ///
     /// # Errors
     /// Fails for an invalid setting, or a missing number of topics.
@@ -194,7 +195,7 @@ const TAU: f64 = 64.0;
 /// … and the number of passes.
 const PASSES: f64 = 5.0;
 
-/// A Dirichlet parameter: a number, or one over the number of topics.
+/// Computes a Dirichlet parameter: a number, or one over the number of topics.
 fn share(text: &str, topics: u64) -> Option<f64> {
     match text.strip_suffix("/K") {
         Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),
@@ -202,7 +203,7 @@ fn share(text: &str, topics: u64) -> Option<f64> {
     }
 }
 
-/// A choice by its name.
+/// Returns a choice by its name.
 fn named<T: DeserializeOwned>(flag: &str, text: Option<&str>) -> Result<Option<T>, Error> {
     let choice = text.map(|text| serde_json::from_value(text.into()));
     let choice = choice.transpose();

@@ -62,7 +62,7 @@ pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     Ok((run, stored))
 }
 
-/// The topics of a finished fit.
+/// Returns the topics of a finished fit.
 ///
 /// # Errors
 /// Fails if the fit has not finished, or the file is damaged.
@@ -71,7 +71,7 @@ pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
     TopicModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The summary of a finished fit.
+/// Returns the summary of a finished fit.
 ///
 /// # Errors
 /// Fails if the file is missing or damaged.
@@ -81,12 +81,12 @@ pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
         .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
 }
 
-/// Location of the corpus of an update, relative to its folder and absolute.
+/// Returns the location of the corpus of an update, relative to its folder and absolute.
 pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }
 
-/// The topics from which an update starts.
+/// Returns the topics from which an update starts.
 ///
 /// # Errors
 /// Fails if the file is missing or damaged.

@@ -111,14 +111,14 @@ pub struct TopicsSummary {
     pub learned_alpha: Vec<f64>,
 }
 
-/// Number of topics in use: exp of the entropy of shares that sum to 1. It equals the number of topics if all shares
-/// are equal.
+/// Returns the number of topics in use: exp of the entropy of shares that sum to 1. It equals the number of topics if
+/// all shares are equal.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
 }
 
-/// Number of shares below a tenth of an even share.
+/// Returns the number of shares below a tenth of an even share.
 pub fn dead(shares: &[f64]) -> usize {
     let least = DEAD / shares.len() as f64;
     shares.iter().filter(|share| **share < least).count()
@@ -127,12 +127,12 @@ pub fn dead(shares: &[f64]) -> usize {
 /// A topic with less than this fraction of an even share is dead.
 const DEAD: f64 = 0.1;
 
-/// Numbers that are not finite are written as `null`.
+/// Reads `null` as NaN, because numbers that are not finite are written as `null`.
 fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Topics in numbers, the largest first. Each has its `count` top words and their coherence over `documents`.
+/// Returns topics in numbers, the largest first. Each has its `count` top words and their coherence over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);
@@ -164,7 +164,7 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
 }
 
 impl Coherence {
-    /// The mean over topics with a coherence.
+    /// Returns the mean over topics with a coherence.
     pub fn mean(rows: &[TopicRow]) -> Self {
         let mean = |values: Vec<f64>| {
             let count = values.len() as f64;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use jensen::Error;
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, folder};
 use jensen::points::{
-    Fitted, MixtureModel, MixtureRequest, PointRequest, PointShard, Points, fit_mixture,
+    MixtureModel, MixtureRequest, PointRequest, PointShard, Points, PointsFit, fit_mixture,
     fit_mixture_files, point_step,
 };
 use jensen::records::{RecordSteps, ShardShare};
@@ -172,7 +172,7 @@ fn fitted(
     shards: &[PathBuf],
     workers: Workers,
     results: ResultFolder,
-) -> (Result<Fitted, Error>, usize) {
+) -> (Result<PointsFit, Error>, usize) {
     let calls: Arc<AtomicUsize> = Arc::default();
     let steps = |plan: &str| -> Box<dyn RecordSteps> {
         Box::new(Here {
@@ -228,7 +228,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
         let (whole, calls) = fitted(&request, &shards, Workers::default(), ResultFolder::None);
         let (whole, summary) = whole.unwrap();
         assert!(summary.heldout_log_predictive.is_some_and(f64::is_finite));
-        let same = |found: &Fitted, what: &str| {
+        let same = |found: &PointsFit, what: &str| {
             assert_eq!(found.0.fit.lambda, whole.fit.lambda, "{kind}: {what}");
             assert_eq!(found.0.fit.elbo, whole.fit.elbo, "{kind}: {what}");
             assert_eq!(

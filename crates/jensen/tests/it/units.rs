@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 
 use jensen::data::{Cells, Column, Rows, Table};
-use jensen::latent::{AnalysisData, AnalysisRequest, fit_analysis};
+use jensen::latent::{
+    AnalysisData, AnalysisRequest, LatentRequest, LatentSummary, fit_analysis, fit_latent_in_memory,
+};
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::simd::Simd;
 use jensen::points::{
@@ -460,5 +462,85 @@ fn no_temperature_ends_below_the_plain_fit() {
                 "{temper}, seed {seed}: {elbo}, not {best}"
             );
         }
+    }
+}
+
+/// Levels and slopes of groups: the response and the column in other units.
+#[test]
+fn correlated_effects_do_not_depend_on_units() {
+    let noise = normals(9, 2 * 12 + 2 * 96);
+    let group: Vec<f64> = (0..96).map(|i| f64::from(i / 8)).collect();
+    let x: Vec<f64> = noise[24..120].to_vec();
+    let y: Vec<f64> = (0..96)
+        .map(|i| {
+            let (level, slope) = (noise[2 * (i / 8)], noise[2 * (i / 8) + 1]);
+            1.0 + 0.8 * level + (0.5 + 0.6 * slope + 0.3 * level) * x[i] + 0.5 * noise[120 + i]
+        })
+        .collect();
+    let request = LatentRequest {
+        prior: Some("intercept() + fixed(x) + iid(on=group, by=(1, x))".to_owned()),
+        response: Some("y".to_owned()),
+        ..LatentRequest::default()
+    };
+    let fit = |(a, b): (f64, f64), (c, d): (f64, f64)| {
+        let columns = [
+            ("group", group.clone()),
+            ("x", x.iter().map(|x| c + d * x).collect()),
+            ("y", y.iter().map(|y| a + b * y).collect()),
+        ];
+        let columns = columns.map(|(name, values)| Column::new(name, Cells::Numbers(values)));
+        let table = Table::new("memory", columns.into()).unwrap();
+        let summary = alone(|around| {
+            fit_latent_in_memory(request.clone(), &table, around, |done| done.summary)
+        })
+        .unwrap();
+        assert!(summary.judgement.trusted, "{:?}", summary.judgement);
+        summary
+    };
+    let own = fit((0.0, 1.0), (0.0, 1.0));
+    let effect = |fit: &LatentSummary, name: &str| {
+        let row = fit.parameters.iter().find(|p| p.name == name).unwrap();
+        (row.mean, row.sd)
+    };
+    let hyper = |fit: &LatentSummary, name: &str| {
+        fit.hyperparameters
+            .iter()
+            .find(|h| h.name == name)
+            .unwrap()
+            .value
+    };
+    let (slope, sd) = effect(&own, "fixed[x]");
+    for (response, column) in [((1e5, -1e3), (1e5, 1e-3)), ((-1e3, 1e-4), (-1e4, 1e4))] {
+        let (b, d) = (response.1, column.1);
+        let other = fit(response, column);
+        near(
+            other.evidence.unwrap() + 96.0 * b.abs().ln(),
+            own.evidence.unwrap(),
+            1e3,
+        );
+        near(effect(&other, "fixed[x]").0 * d / b, slope, 1e3 * sd);
+        near(
+            effect(&other, "iid[3,x]").0 * d / b,
+            effect(&own, "iid[3,x]").0,
+            1e3,
+        );
+        near(
+            effect(&other, "iid[3,1]").0 / b,
+            effect(&own, "iid[3,1]").0,
+            1e3,
+        );
+        let scales = [
+            ("iid[1].variance", b * b),
+            ("iid[x].variance", (b / d).powi(2)),
+        ];
+        for (name, scale) in scales {
+            near(hyper(&other, name) / scale, hyper(&own, name), 1e3);
+        }
+        let sign = d.signum();
+        near(
+            hyper(&other, "iid[1,x].cor"),
+            sign * hyper(&own, "iid[1,x].cor"),
+            1e3,
+        );
     }
 }

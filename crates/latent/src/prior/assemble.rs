@@ -6,9 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use super::by;
+use super::correlated::{Derived, LevelAtZero};
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
 use super::inputs::{Covariate, Source, Units, matrix};
+use super::kernel::Shape;
 use super::pin::{Pin, hold};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
@@ -55,6 +58,11 @@ impl Level {
     pub fn of(spec: &Spec) -> Self {
         let mut level = Self::None;
         for call in spec.terms.iter().flatten() {
+            let by = call.named.iter().find(|named| named.key.text == "by");
+            // A part that a column scales does not move all predictors alike.
+            if by.is_some_and(|by| by.values.iter().all(|word| word.text != "1")) {
+                continue;
+            }
             let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
             let own = match (call.name.text.as_str(), word(0)) {
                 ("fixed", _) | ("gp", Some("linear")) => Self::None,
@@ -113,6 +121,7 @@ pub fn assemble(
                 later_factor: i > 0,
                 units,
                 level: Level::of(spec) == Level::Free,
+                by: by::plain(),
             };
             factors.push(build.call(&mut notes, &mut graphs)?);
         }
@@ -166,6 +175,7 @@ fn make_process(
     at_source: &dyn Fn(String) -> SpecError,
     whole: &dyn Fn(Error) -> SpecError,
 ) -> Result<(Kind, Vec<Piece>), SpecError> {
+    let terms: Vec<Vec<Building>> = terms.into_iter().map(scaled).collect();
     let mut points = Vec::new();
     for building in terms.iter().flatten() {
         points.push(coordinates(&building.piece.reader, source, rows, Some(0)).map_err(at_source)?);
@@ -219,6 +229,30 @@ fn make_process(
     }
     let process = GaussianProcess::new(sums).map_err(whole)?;
     Ok((Kind::Process { process, latent }, pieces))
+}
+
+/// The factors of a product, followed by the linear kernels of columns that scale it: x f(t) has the covariance
+/// x x′ k(t, t′).
+fn scaled(term: Vec<Building>) -> Vec<Building> {
+    let by = |building: &Building| -> Vec<Building> {
+        (building.piece.factors.iter().flatten())
+            .map(|covariate| Building {
+                piece: Piece {
+                    name: format!("{}.by", building.piece.name),
+                    reader: Reader::Inputs(vec![covariate.clone()]),
+                    factors: by::plain(),
+                    latents: 0..0,
+                },
+                body: Body::Kernel {
+                    shape: Shape::Linear,
+                    variance: None,
+                    lengthscales: Vec::new(),
+                },
+            })
+            .collect()
+    };
+    let columns: Vec<Building> = term.iter().flat_map(by).collect();
+    term.into_iter().chain(columns).collect()
 }
 
 fn make_stack(
@@ -279,6 +313,41 @@ impl Assembled {
         }
     }
 
+    /// The levels of correlated effects where their columns are 0, with the part of each.
+    fn levels_at_zero(&self) -> impl Iterator<Item = (&Stack, usize, LevelAtZero<'_>)> {
+        let stack = match &self.kind {
+            Kind::Process { .. } => None,
+            Kind::Stack { stack, .. } => Some(stack),
+        };
+        stack.into_iter().flat_map(|stack| {
+            let pieces = self.pieces.iter().enumerate();
+            pieces.filter_map(move |(part, piece)| {
+                Some((stack, part, LevelAtZero::of(&piece.factors)?))
+            })
+        })
+    }
+
+    /// Quantities that hyperparameters determine, for reports.
+    pub fn derived(&self) -> Vec<Derived> {
+        self.levels_at_zero()
+            .flat_map(|(stack, part, level)| {
+                level.quantities(&self.pieces[part].name, stack.parts()[part].settings())
+            })
+            .collect()
+    }
+
+    /// The values of [`derived`](Self::derived) at θ.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub fn derived_at(&self, theta: &[f64]) -> Result<Vec<f64>, Error> {
+        let mut out = Vec::new();
+        for (stack, part, level) in self.levels_at_zero() {
+            out.extend(level.values(&stack.values(part, theta)?));
+        }
+        Ok(out)
+    }
+
     /// Graphs of the parts that have one, by the part's name.
     pub fn graphs(&self) -> &[(String, Graph)] {
         &self.graphs
@@ -306,9 +375,12 @@ impl Assembled {
         let Kind::Stack { stack, .. } = &self.kind else {
             return None;
         };
-        let common = self.pieces.iter().position(|p| p.reader == Reader::Common);
-        common.or_else(|| {
-            stack.parts().iter().position(|part| match part {
+        let plain = |wanted: &dyn Fn(&Piece, &Block) -> bool| {
+            let mut all = self.pieces.iter().zip(stack.parts());
+            all.position(|(piece, part)| piece.is_plain() && wanted(piece, part))
+        };
+        plain(&|piece, _| piece.reader == Reader::Common).or_else(|| {
+            plain(&|_, part| match part {
                 Block::Field(field) => field.flat().is_some(),
                 Block::Independent { .. } => false,
             })
@@ -326,15 +398,24 @@ impl Assembled {
         }
     }
 
-    /// The numeric columns that the parts use, in the model's units.
+    /// The numeric columns that the parts use, in the model's units, each once.
     pub fn covariates(&self) -> Vec<&Covariate> {
-        fn of_piece(piece: &Piece) -> Vec<&Covariate> {
-            match &piece.reader {
-                Reader::Covariates(list) | Reader::Inputs(list) => list.iter().collect(),
-                _ => Vec::new(),
+        fn of_piece(piece: &Piece) -> impl Iterator<Item = &Covariate> {
+            let read: &[Covariate] = match &piece.reader {
+                Reader::Covariates(list) | Reader::Inputs(list) => list,
+                _ => &[],
+            };
+            read.iter().chain(piece.factors.iter().flatten())
+        }
+        let mut out: Vec<&Covariate> = Vec::new();
+        for own in self.pieces.iter().flat_map(of_piece) {
+            let is_same =
+                |other: &&Covariate| (&other.column, &other.level) == (&own.column, &own.level);
+            if !out.iter().any(is_same) {
+                out.push(own);
             }
         }
-        self.pieces.iter().flat_map(of_piece).collect()
+        out
     }
 
     /// The [covariates](Self::covariates) in some rows, side by side.
@@ -412,23 +493,20 @@ impl Assembled {
                 let latents = self.pieces.last().map_or(0, |p| p.latents.end);
                 let (design, fresh) =
                     design(&self.pieces, source, rows, latents, false).map_err(Error::Data)?;
-                let variances = (0..self.pieces.len())
-                    .map(|part| stack.variance(part, theta))
-                    .collect::<Result<Vec<_>, _>>()?;
-                Ok((Query::Rows(design), Fresh::new(fresh, &variances)))
+                Ok((Query::Rows(design), Fresh::new(fresh, &stack.roots(theta)?)))
             }
         }
     }
 }
 
-/// Effects of rows and groups that are not in the fit. They are independent of all other effects and have the variance
+/// Effects of rows and groups that are not in the fit. They are independent of all other effects and have the covariance
 /// of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// The numbers of the effects of each row.
-    pub rows: Vec<Vec<usize>>,
-    /// The variance of each effect.
-    pub variance: Vec<f64>,
+    /// For each row, the numbers of independent standard normal variables and the row's weights of them.
+    pub rows: Vec<Vec<(usize, f64)>>,
+    /// Number of these variables.
+    pub variables: usize,
 }
 
 impl Fresh {
@@ -436,40 +514,45 @@ impl Fresh {
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
-            variance: Vec::new(),
+            variables: 0,
         }
     }
 
-    /// Effects of rows by part and by their number within it.
-    fn new(fresh: Vec<New>, variances: &[f64]) -> Self {
+    /// The new nodes of rows. `roots` has a factor of the covariance of a node's variables for each part.
+    fn new(fresh: Vec<Vec<New>>, roots: &[Dense]) -> Self {
         let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut out = Self::none(0);
         for own in fresh {
-            let number = |key: (usize, usize)| {
-                let next = numbers.len();
-                *numbers.entry(key).or_insert(next)
-            };
-            out.rows.push(own.into_iter().map(number).collect());
-        }
-        out.variance = vec![0.0; numbers.len()];
-        for ((part, _), number) in numbers {
-            out.variance[number] = variances[part];
+            let mut weights = Vec::new();
+            for (part, node, factors) in own {
+                let root = &roots[part];
+                let first = *numbers.entry((part, node)).or_insert(out.variables);
+                out.variables = out.variables.max(first + root.cols);
+                for j in 0..root.cols {
+                    let column = root.col(j).iter().zip(&factors);
+                    weights.push((first + j, column.map(|(l, x)| l * x).sum()));
+                }
+            }
+            out.rows.push(weights);
         }
         out
     }
 
     /// Their contribution to the variance of each row.
     pub fn added(&self) -> Vec<f64> {
-        let sum = |own: &Vec<usize>| own.iter().map(|effect| self.variance[*effect]).sum();
-        self.rows.iter().map(sum).collect()
+        let squares = |own: &Vec<(usize, f64)>| own.iter().map(|(_, w)| w * w).sum();
+        self.rows.iter().map(squares).collect()
     }
 }
 
 /// The columns that a specification assigns to a part. They are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
-        let on = call.named.iter().filter(|n| n.key.text == "on");
-        let mut names: Vec<String> = on
+        let columns = call
+            .named
+            .iter()
+            .filter(|n| ["on", "by"].contains(&n.key.text.as_str()));
+        let mut names: Vec<String> = columns
             .flat_map(|n| n.values.iter().map(|w| w.text.clone()))
             .collect();
         if call.name.text == "fixed" {

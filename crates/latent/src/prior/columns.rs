@@ -61,12 +61,14 @@ impl Builder<'_, '_> {
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
-        let own = spread(self.level || units.centred)?;
+        // The level does not absorb a shift of a column that another column scales.
+        let centred = units.centred && self.is_plain();
+        let own = spread(centred || self.level && self.is_plain())?;
         let Some((centre, scale)) = own else {
             return Ok(None);
         };
         Ok(Some(Covariate {
-            centre: if units.centred { centre } else { 0.0 },
+            centre: if centred { centre } else { 0.0 },
             scale: if units.scaled { scale } else { 1.0 },
             ..covariate
         }))
@@ -77,7 +79,7 @@ impl Builder<'_, '_> {
         let rows = self.rows;
         // In standard deviations from the mean, and with one sign.
         let standard = |covariate: &Covariate| -> Result<Vec<f64>, String> {
-            let measured = covariate.measured(self.source, rows, self.level)?;
+            let measured = covariate.measured(self.source, rows, self.level && self.is_plain())?;
             let (centre, scale) = measured.unwrap_or((0.0, 1.0));
             let own = Covariate {
                 centre,
@@ -171,7 +173,8 @@ impl Builder<'_, '_> {
                 .measured(self.source, self.rows, true)
                 .map_err(|m| known.error(&known.call.name.span, m))?;
             let (centre, sd) = measured.unwrap_or((0.0, 1.0));
-            input.centre = if units.scaled && (units.centred || shape.is_stationary()) {
+            let centred = units.centred && self.is_plain();
+            input.centre = if units.scaled && (centred || shape.is_stationary()) {
                 centre
             } else {
                 0.0

@@ -25,7 +25,7 @@ struct PriorRow {
     make: fn(&[f64]) -> Distribution,
 }
 
-const ROWS: [PriorRow; 6] = [
+const ROWS: [PriorRow; 7] = [
     PriorRow {
         name: "pc",
         usage: "pc(U, α)",
@@ -73,6 +73,12 @@ const ROWS: [PriorRow; 6] = [
         usage: "beta(a, b)",
         count: 2,
         make: |p| Distribution::Density(PriorDensity::Beta { a: p[0], b: p[1] }),
+    },
+    PriorRow {
+        name: "lkj",
+        usage: "lkj(shape)",
+        count: 1,
+        make: |p| Distribution::Density(PriorDensity::Lkj { shape: p[0] }),
     },
     PriorRow {
         name: "exponential",

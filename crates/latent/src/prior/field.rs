@@ -8,6 +8,7 @@
 //! | BYM2 | unstructured part and scaled ICAR, joined | precision τ, share φ | the level of each component |
 //! | given | τ S, S from a file | precision τ | none; the level of each component where its rows add up to 0 |
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
+//! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
 //! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian gives them no level. References: Rue and
@@ -29,7 +30,7 @@ use crate::{
 
 /// The dependence of the coefficients and of the determinant on θ.
 #[derive(Clone, Debug)]
-enum FieldKind {
+pub(super) enum FieldKind {
     /// One structure matrix of this rank times τ, and the kind of random walk if it is one.
     Scaled { rank: f64, walk: Option<Walk> },
     /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field
@@ -37,6 +38,8 @@ enum FieldKind {
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
+    /// Terms: the elements of a group's precision, for all groups.
+    Correlated { groups: f64, size: usize },
     /// Terms: I, R, R². Eigenvalues of R if known.
     Spde {
         nodes: f64,
@@ -46,7 +49,7 @@ enum FieldKind {
 
 /// A random walk over nodes in a row, or on a ring.
 #[derive(Clone, Copy, Debug)]
-struct Walk {
+pub(super) struct Walk {
     order: i32,
     nodes: usize,
     cyclic: bool,
@@ -76,17 +79,17 @@ const SHORT_WALK: usize = 100;
 
 /// Coefficients c_k, their derivatives with respect to every hyperparameter, and the same for the terms of log |Q|₊
 /// that depend on θ.
-struct Coefficients {
-    value: Vec<f64>,
+pub(super) struct Coefficients {
+    pub(super) value: Vec<f64>,
     /// One list per hyperparameter.
-    slope: Vec<Vec<f64>>,
-    log_determinant: Option<(f64, Vec<f64>)>,
+    pub(super) slope: Vec<Vec<f64>>,
+    pub(super) log_determinant: Option<(f64, Vec<f64>)>,
 }
 
 /// A Gaussian Markov random field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    family: FieldKind,
+    pub(super) family: FieldKind,
     settings: Vec<Setting>,
     /// The common pattern.
     pub(super) pattern: Sparse,
@@ -526,7 +529,7 @@ impl Field {
         )
     }
 
-    fn from_terms(
+    pub(super) fn from_terms(
         nodes: usize,
         terms: &[Triplets],
         family: FieldKind,
@@ -655,6 +658,9 @@ impl Field {
                         vec![(nodes - 1.0) * by_scale, -nodes / variance],
                     )),
                 }
+            }
+            FieldKind::Correlated { groups, size } => {
+                super::correlated::coefficients(*groups, *size, values)
             }
             FieldKind::Spde { nodes, eigenvalues } => {
                 let (range, variance) = (values[0], values[1]);

@@ -12,8 +12,8 @@ use crate::{
 pub struct Factor {
     /// Its form.
     pub shape: Shape,
-    /// The variance.
-    pub variance: Setting,
+    /// The variance; `None` is 1.
+    pub variance: Option<Setting>,
     /// Lengthscales: none, one, or one per coordinate.
     pub lengthscales: Vec<Setting>,
     /// One row per latent variable, one column per coordinate.
@@ -22,15 +22,19 @@ pub struct Factor {
 
 impl Factor {
     fn settings(&self) -> impl Iterator<Item = &Setting> {
-        std::iter::once(&self.variance).chain(&self.lengthscales)
+        self.variance.iter().chain(&self.lengthscales)
     }
 
     fn count(&self) -> usize {
-        1 + self.lengthscales.len()
+        self.settings().count()
     }
 
     fn kernel<'a>(&self, values: &'a [f64], rows: &Dense, columns: &Dense) -> Kernel<'a> {
-        Kernel::new(self.shape, values[0], &values[1..], rows, columns)
+        let (variance, lengthscales) = match self.variance {
+            Some(_) => (values[0], &values[1..]),
+            None => (1.0, values),
+        };
+        Kernel::new(self.shape, variance, lengthscales, rows, columns)
     }
 }
 
@@ -200,8 +204,8 @@ impl Prior for GaussianProcess {
         let kernels = self.kernels(&values, None, None);
         let by_logarithm = sum_blocks(weights, values.len(), |block, columns| {
             let mut parts = Vec::with_capacity(values.len());
-            for term in &kernels {
-                for (i, kernel) in term.iter().enumerate() {
+            for (term, own) in kernels.iter().zip(&self.terms) {
+                for (i, (kernel, settings)) in term.iter().zip(own).enumerate() {
                     // The weight of a factor is that of the sum times the other factors.
                     let mut own = columns.to_vec();
                     let mut other = vec![0.0; if term.len() > 1 { own.len() } else { 0 }];
@@ -209,7 +213,8 @@ impl Prior for GaussianProcess {
                         factor.write(block, &mut other);
                         own.iter_mut().zip(&other).for_each(|(w, f)| *w *= f);
                     }
-                    parts.extend(kernel.contract(block, &own));
+                    let all = kernel.contract(block, &own);
+                    parts.extend(&all[all.len() - settings.count()..]);
                 }
             }
             parts

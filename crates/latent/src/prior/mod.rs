@@ -7,12 +7,14 @@
 //! | `gp` | Gaussian processes: sums of products of covariance functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
+//! | `correlated` | correlated effects of groups |
 //! | `scaling` | what gives an intrinsic field a generalised variance of 1 |
 //! | `stack` | independent parts side by side |
 //! | `replicated` | independent copies for the predictors of a vector site |
 //! | `spec` | priors written as text: the syntax |
 //! | `terms` | priors written as text: the table of words |
 //! | `distribution` | priors of hyperparameters written as text |
+//! | `by` | terms scaled by columns |
 //! | `term` | priors written as text: one term to a part of the prior |
 //! | `columns` | columns as a model measures them |
 //! | `pin` | which flat directions of intrinsic parts the rows do not tell apart |
@@ -21,7 +23,9 @@
 //! | `assemble` | from text and a table to a prior and a design |
 
 mod assemble;
+mod by;
 mod columns;
+mod correlated;
 mod distribution;
 mod field;
 mod gp;
@@ -39,6 +43,8 @@ mod term;
 mod terms;
 
 pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
+pub use by::Factors;
+pub use correlated::Derived;
 pub use distribution::Distribution;
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
@@ -33,10 +34,24 @@ pub enum Reader {
 pub struct Piece {
     /// `icar`, `fixed`, ….
     pub name: String,
-    /// The mapping from rows to its variables.
+    /// The mapping from rows to its nodes.
     pub reader: Reader,
+    /// The factors of a node's variables, one variable per factor; only 1 without `by=`.
+    pub factors: Factors,
     /// Its latent variables; empty if it is a term of a process.
     pub latents: std::ops::Range<usize>,
+}
+
+impl Piece {
+    /// Whether no column scales the part.
+    pub fn is_plain(&self) -> bool {
+        self.factors.iter().all(Option::is_none)
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.latents.len() / self.factors.len()
+    }
 }
 
 /// Coordinates of rows for a covariance function. `own`: the number of the first row's own variable; new rows get numbers that
@@ -78,18 +93,18 @@ pub(super) fn coordinates(
     })
 }
 
-/// The new variables of a row: pieces by number, and a number within the piece.
-pub(super) type New = Vec<(usize, usize)>;
+/// A new node of a row: the piece by number, the number within the piece, and the row's factors of its variables.
+pub(super) type New = (usize, usize, Vec<f64>);
 
-/// The design of rows over the pieces' latent variables, and for each row the pieces (by number) with a new variable
-/// and the number of that variable, which rows of one new group share.
+/// The design of rows over the pieces' latent variables, and the new nodes of each row, which rows of one new group
+/// share.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
     rows: &[usize],
     latents: usize,
     old: bool,
-) -> Result<(Design, Vec<New>), String> {
+) -> Result<(Design, Vec<Vec<New>>), String> {
     enum Columns {
         Index(Vec<Result<usize, usize>>),
         /// The node before each row and the weight of the node after it.
@@ -116,14 +131,18 @@ pub(super) fn design(
                 unreachable!("only processes have inputs")
             }
         };
+        let factors = by::values(&piece.factors, source, rows)?;
         if let Columns::Index(list) = &columns {
             for (row, position) in list.iter().enumerate() {
-                fresh[row].extend(position.err().map(|new| (number, new)));
+                let at = |factor: &Option<Vec<f64>>| factor.as_ref().map_or(1.0, |x| x[row]);
+                let new = |new| (number, new, factors.iter().map(at).collect());
+                fresh[row].extend(position.err().map(new));
             }
         }
-        blocks.push(columns);
+        blocks.push((columns, factors));
     }
-    if let [Columns::Index(list)] = blocks.as_slice()
+    if let ([(Columns::Index(list), _)], true) =
+        (blocks.as_slice(), pieces.iter().all(Piece::is_plain))
         && let Ok(select) = list.iter().copied().collect::<Result<Vec<usize>, usize>>()
     {
         let identity = select.len() == latents && select.iter().enumerate().all(|(i, l)| i == *l);
@@ -141,44 +160,41 @@ pub(super) fn design(
         row: Vec::new(),
         value: Vec::new(),
     };
-    for (block, piece) in blocks.into_iter().zip(pieces) {
+    for ((block, factors), piece) in blocks.into_iter().zip(pieces) {
+        // The rows of each node with their weights.
+        let mut entries_of = vec![Vec::new(); piece.nodes()];
         match block {
             Columns::Values(values) => {
-                for j in 0..values.cols {
-                    for (i, x) in values.col(j).iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                        sparse.row.push(i);
-                        sparse.value.push(*x);
-                    }
-                    sparse.col_start.push(sparse.row.len());
+                for (j, entries) in entries_of.iter_mut().enumerate() {
+                    entries.extend(values.col(j).iter().copied().enumerate());
                 }
             }
             Columns::Between(list) => {
-                let mut entries_of = vec![Vec::new(); piece.latents.len()];
                 for (i, (node, weight)) in list.into_iter().enumerate() {
                     entries_of[node].push((i, 1.0 - weight));
                     if weight > 0.0 {
                         entries_of[node + 1].push((i, weight));
                     }
                 }
-                for entries in entries_of {
-                    let (rows, weights): (Vec<usize>, Vec<f64>) = entries.into_iter().unzip();
-                    sparse.row.extend(rows);
-                    sparse.value.extend(weights);
-                    sparse.col_start.push(sparse.row.len());
-                }
             }
             Columns::Index(list) => {
-                let mut rows_of = vec![Vec::new(); piece.latents.len()];
                 for (i, node) in list.iter().enumerate() {
                     if let Ok(node) = node {
-                        rows_of[*node].push(i);
+                        entries_of[*node].push((i, 1.0));
                     }
                 }
-                for rows in rows_of {
-                    sparse.value.extend(std::iter::repeat_n(1.0, rows.len()));
-                    sparse.row.extend(rows);
-                    sparse.col_start.push(sparse.row.len());
+            }
+        }
+        for entries in entries_of {
+            for factor in &factors {
+                for (i, weight) in &entries {
+                    let x = weight * factor.as_ref().map_or(1.0, |factor| factor[*i]);
+                    if x != 0.0 {
+                        sparse.row.push(*i);
+                        sparse.value.push(x);
+                    }
                 }
+                sparse.col_start.push(sparse.row.len());
             }
         }
     }
@@ -192,7 +208,8 @@ fn dense(
     rows: &[usize],
     latents: usize,
 ) -> Result<Option<Dense>, String> {
-    let plain = |p: &Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
+    let plain =
+        |p: &Piece| p.is_plain() && matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let level = matches!(pieces, [only] if only.reader == Reader::Common);
     if level || !pieces.iter().all(plain) {
         return Ok(None);

@@ -36,7 +36,7 @@ impl Block {
         self.len() == 0
     }
 
-    fn settings(&self) -> &[Setting] {
+    pub(super) fn settings(&self) -> &[Setting] {
         match self {
             Self::Field(field) => field.settings(),
             Self::Independent { variance, .. } => std::slice::from_ref(variance),
@@ -139,15 +139,31 @@ impl Stack {
             .collect()
     }
 
-    /// The value at θ of the variance of an independent part.
+    /// For each part, a factor of the covariance at θ of the variables of a node that no row of the fit has; empty if
+    /// the part has no such nodes.
     ///
     /// # Errors
     /// Fails if θ is out of range.
-    pub fn variance(&self, part: usize, theta: &[f64]) -> Result<f64, Error> {
-        let before: usize = self.parts[..part].iter().map(Block::free).sum();
-        let own = &self.parts[part];
-        let theta = theta.get(before..before + own.free()).unwrap_or(&[]);
-        Ok(setting::values(own.settings(), theta)?[0])
+    pub(super) fn roots(&self, theta: &[f64]) -> Result<Vec<Dense>, Error> {
+        let each = self.split(theta)?.into_iter();
+        each.map(|(part, own)| {
+            let values = setting::values(part.settings(), own)?;
+            let root = match part {
+                Block::Field(field) => field.new_group(&values),
+                Block::Independent { .. } => Some(Dense::from_fn(1, 1, |_, _| values[0].sqrt())),
+            };
+            Ok(root.unwrap_or_else(|| Dense::zeros(0, 0)))
+        })
+        .collect()
+    }
+
+    /// The values at θ of the hyperparameters of a part.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub(super) fn values(&self, part: usize, theta: &[f64]) -> Result<Vec<f64>, Error> {
+        let (own, theta) = self.split(theta)?[part];
+        setting::values(own.settings(), theta)
     }
 
     /// The parts, each with its range of θ.

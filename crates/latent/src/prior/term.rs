@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use super::by::{self, Factors};
+use super::correlated::{pairs, partial_prior};
+use super::distribution::Distribution;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
-use super::inputs::{Between, Index, Source, Units, complete, complete_words};
+use super::inputs::{Between, Covariate, Index, Source, Units, complete, complete_words};
 use super::kernel::Shape;
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::terms::Known;
-use crate::Error;
 use crate::linear::narrow::root_of;
 use crate::model::symmetric;
+use crate::{Error, PriorDensity};
 
 /// Nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up to 6 ·
 /// 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
@@ -39,7 +42,7 @@ pub(super) struct Building {
 pub(super) enum Body {
     Kernel {
         shape: Shape,
-        variance: Setting,
+        variance: Option<Setting>,
         lengthscales: Vec<Setting>,
     },
     Field(Field),
@@ -58,15 +61,22 @@ pub(super) struct Builder<'a, 's> {
     pub(super) units: Units,
     /// Whether the sum has a level, which makes a constant column redundant.
     pub(super) level: bool,
+    /// The factors of its variables.
+    pub(super) by: Factors,
 }
 
 impl Builder<'_, '_> {
     pub(super) fn call(
-        &self,
+        mut self,
         notes: &mut Vec<String>,
         graphs: &mut Vec<(String, Graph)>,
     ) -> Result<Building, SpecError> {
         let known = self.known;
+        self.by = self.factors()?;
+        if let (Some(named), true) = (known.named("by"), self.later_factor) {
+            let message = "`by=` in the first factor scales the whole product";
+            return Err(known.error(&named.key.span, message));
+        }
         let (reader, body) = match known.term.name {
             "gp" => self.gp(notes)?,
             "covariance" => self.covariance(notes)?,
@@ -84,7 +94,17 @@ impl Builder<'_, '_> {
                         Reader::At(Index::Groups { column, levels })
                     }
                 };
-                (reader, self.independent(Shape::Same)?)
+                let body = match self.by.len() {
+                    1 => match known.named("cor") {
+                        Some(named) => {
+                            let message = "`cor` is between several columns: by=(1, COLUMN)";
+                            return Err(known.error(&named.key.span, message));
+                        }
+                        None => self.independent(Shape::Same)?,
+                    },
+                    _ => Body::Field(self.correlated(&reader)?),
+                };
+                (reader, body)
             }
             "fixed" => {
                 let list = self.effects(notes)?;
@@ -101,8 +121,9 @@ impl Builder<'_, '_> {
         };
         Ok(Building {
             piece: Piece {
-                name: self.label.clone(),
+                name: self.label,
                 reader,
+                factors: self.by,
                 latents: 0..0,
             },
             body,
@@ -111,8 +132,57 @@ impl Builder<'_, '_> {
 
     /// A hyperparameter of the term.
     fn setting(&self, name: &str, from_data: Option<f64>) -> Result<Setting, SpecError> {
-        let unit = self.units.response.powf(self.known.hyper(name)?.power);
+        let effect = self.unit(&self.by[0]);
+        let unit = effect.powf(self.known.hyper(name)?.power);
         self.known.setting(name, &self.label, from_data, unit)
+    }
+
+    /// The effect in the table's units that equals 1 in the model, of a variable with this factor.
+    fn unit(&self, factor: &Option<Covariate>) -> f64 {
+        self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
+    }
+
+    /// Effects of several columns in each group, with a variance each and a correlation for each pair.
+    fn correlated(&self, reader: &Reader) -> Result<Field, SpecError> {
+        let known = self.known;
+        let fail = |message: &str| known.error(&known.call.name.span, message);
+        if self.process {
+            return Err(fail(
+                "correlated effects cannot be in one sum with `gp` or `covariance`; use a field (`rw2`, `ar1`) \
+                 instead of the process",
+            ));
+        }
+        let Reader::At(index) = reader else {
+            return Err(known.misused("several columns in `by=` need groups"));
+        };
+        let size = self.by.len();
+        let names: Vec<String> = self.by.iter().map(by::name).collect();
+        let labels: Vec<String> = (names.iter())
+            .map(|name| format!("{}[{name}]", self.label))
+            .collect();
+        let units: Vec<f64> = self.by.iter().map(|f| self.unit(f).powi(2)).collect();
+        let mut settings = known.settings("variance", &labels, &vec![None; size], &units)?;
+        let labels: Vec<String> = pairs(size)
+            .map(|(i, j)| {
+                let given = match j {
+                    0 => String::new(),
+                    _ => format!("|{}", names[..j].join(",")),
+                };
+                format!("{}[{},{}{given}]", self.label, names[j], names[i])
+            })
+            .collect();
+        let (starts, ones) = (vec![None; labels.len()], vec![1.0; labels.len()]);
+        let mut partial = known.settings("cor", &labels, &starts, &ones)?;
+        let shape = match known.distribution("cor")? {
+            Some(Distribution::Density(PriorDensity::Lkj { shape })) => shape,
+            Some(_) => return Err(fail("the prior of `cor` is `lkj(shape)`")),
+            None => known.hyper("cor")?.usual.0,
+        };
+        for (setting, (_, j)) in partial.iter_mut().zip(pairs(size)) {
+            setting.density = partial_prior(shape, size, j);
+        }
+        settings.extend(partial);
+        Field::correlated(index.nodes(), size, settings).map_err(|error| fail(&error.to_string()))
     }
 
     fn independent(&self, shape: Shape) -> Result<Body, SpecError> {
@@ -120,7 +190,7 @@ impl Builder<'_, '_> {
         Ok(if self.process {
             Body::Kernel {
                 shape,
-                variance,
+                variance: Some(variance),
                 lengthscales: Vec::new(),
             }
         } else {
@@ -161,7 +231,7 @@ impl Builder<'_, '_> {
         };
         let body = Body::Kernel {
             shape: row.shape,
-            variance,
+            variance: Some(variance),
             lengthscales,
         };
         Ok((reader, body))
@@ -203,7 +273,7 @@ impl Builder<'_, '_> {
         let body = Body::Kernel {
             // Inner products of the rows of a root are the matrix.
             shape: Shape::Linear,
-            variance: self.variance()?,
+            variance: Some(self.variance()?),
             lengthscales: Vec::new(),
         };
         Ok((reader, body))

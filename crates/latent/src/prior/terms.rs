@@ -100,7 +100,17 @@ const PHI: Hyper = Hyper {
     usual: (0.5, 2.0 / 3.0),
     ..positive("phi", Some(0.5), 0.0)
 };
+/// The correlation of two effects of a group, given those before them. Uniform, as in brms.
+const COR: Hyper = Hyper {
+    range: Range::Between(-1.0, 1.0),
+    tail: None,
+    usual: (1.0, 0.0),
+    ..positive("cor", Some(0.0), 0.0)
+};
 const LINE: &[&str] = &["on", "from", "to", "step"];
+
+/// Keys of every term.
+const EVERY: [&str; 1] = ["by"];
 
 /// Every word.
 pub const TERMS: [Term; 12] = [
@@ -136,11 +146,12 @@ pub const TERMS: [Term; 12] = [
     },
     Term {
         name: "iid",
-        usage: "iid([on=COLUMN][, variance=v])",
-        meaning: "Independent effects, one per row or per group of COLUMN; the variance starts at 1.",
+        usage: "iid([on=COLUMN][, by=(1, COLUMN, …)][, variance=v][, cor=ρ])",
+        meaning: "Independent effects, one per row or per group of COLUMN; the variance starts at 1. With \
+                  by=(1, COLUMN, …) each group has a level and slopes with a correlation, which starts at 0.",
         keys: &["on"],
         flags: &[],
-        parameters: &[VARIANCE],
+        parameters: &[VARIANCE, COR],
     },
     Term {
         name: "fixed",
@@ -277,7 +288,7 @@ impl<'s> Known<'s> {
             return Err(SpecError::new(text, name.span.clone(), message));
         };
         let known = Self { text, call, term };
-        let keys: Vec<&str> = (term.keys.iter().copied())
+        let keys: Vec<&str> = (term.keys.iter().chain(&EVERY).copied())
             .chain(term.parameters.iter().map(|p| p.name))
             .collect();
         for named in &call.named {
@@ -422,7 +433,24 @@ impl<'s> Known<'s> {
         let Some(named) = self.named(name) else {
             return Ok(None);
         };
-        Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))
+        let found =
+            Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))?;
+        let range = self.hyper(name)?.range;
+        match &found {
+            Some(Distribution::Density(density)) if !range.suits(density) => Err(self.error(
+                &named.values[0].span,
+                format!(
+                    "`{}` has other values than `{name}`, which {}",
+                    named.values[0].text,
+                    match range {
+                        Range::Between(low, high) => format!("is between {low} and {high}"),
+                        Range::Positive => "is positive".to_owned(),
+                        Range::Real => "is any number".to_owned(),
+                    }
+                ),
+            )),
+            _ => Ok(found),
+        }
     }
 
     /// A hyperparameter: the given value, otherwise its row's starting value, otherwise `from_data`, in units of

@@ -101,6 +101,13 @@ impl Source for TestTable {
     }
 }
 
+fn close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (a, b) in found.iter().zip(expected) {
+        assert!((a - b).abs() < 1e-12, "{found:?} {expected:?}");
+    }
+}
+
 fn rows(n: usize) -> Vec<usize> {
     (0..n).collect()
 }
@@ -182,15 +189,17 @@ fn parts_stand_side_by_side() {
         .with("region", &[5.0])
         .with_words("town", &["d"]);
     let (_, extra) = made.query(&[2.0], &new, &[0]).unwrap();
-    assert_eq!(extra.added(), [3.0]);
+    close(&extra.added(), &[3.0]);
     // Rows of one new town share its effect.
     let new = TestTable::default()
         .with("x", &[1.0; 4])
         .with("region", &[5.0; 4])
         .with_words("town", &["d", "e", "a", "d"]);
     let (_, extra) = made.query(&[2.0], &new, &rows(4)).unwrap();
-    assert_eq!(extra.rows, [vec![0], vec![1], vec![], vec![0]]);
-    assert_eq!(extra.added(), [3.0, 3.0, 0.0, 3.0]);
+    let numbers = |row: &Vec<(usize, f64)>| row.iter().map(|(number, _)| *number).collect();
+    let numbers: Vec<Vec<usize>> = extra.rows.iter().map(numbers).collect();
+    assert_eq!(numbers, [vec![0], vec![1], vec![], vec![0]]);
+    close(&extra.added(), &[3.0, 3.0, 0.0, 3.0]);
 }
 
 #[test]
@@ -475,5 +484,113 @@ fn the_share_of_bym2_has_its_prior() {
             (stated - expected).abs() < 2e-3,
             "{phi}: {stated} {expected}"
         );
+    }
+}
+
+/// A row's weights of the latent variables.
+fn weights(design: &Design, row: usize) -> Vec<f64> {
+    let Design::Sparse(w) = design else {
+        panic!("not sparse");
+    };
+    let entry = |j: usize| {
+        let (at, values) = w.col(j);
+        at.iter().position(|i| *i == row).map_or(0.0, |k| values[k])
+    };
+    (0..w.cols).map(entry).collect()
+}
+
+#[test]
+fn columns_scale_terms() {
+    let test_table = TestTable::default()
+        .with("t", &[0.0, 1.0, 2.0])
+        .with("x", &[3.0, 0.0, -5.0])
+        .with("same", &[2.0, 2.0, 2.0])
+        .with("none", &[0.0, 0.0, 0.0])
+        .with_words("town", &["b", "a", "b"]);
+    let made =
+        |text: &str, units| assemble(&Spec::parse(text).unwrap(), &test_table, &rows(3), units);
+    let design = |text: &str| made(text, Units::TABLE).unwrap().design();
+    assert_eq!(weights(&design("rw1(on=t, by=x)"), 2), [0.0, 0.0, -5.0]);
+    let both = design("iid(on=town) + iid(on=town, by=x)");
+    assert_eq!(weights(&both, 0), [0.0, 1.0, 0.0, 3.0]);
+    // A level and a slope for each town, side by side.
+    let block = design("iid(on=town, by=(1, x))");
+    assert_eq!(weights(&block, 0), [0.0, 0.0, 1.0, 3.0]);
+    assert_eq!(weights(&block, 1), [1.0, 0.0, 0.0, 0.0]);
+    // In the model's units a slope is that of a standard deviation from the mean, next to a level, and otherwise of the
+    // root mean square. Variances and values are in the table's.
+    let units = INSIDE;
+    let block = made("iid(on=town, by=(1, x), variance=(4, 9), cor=0.5)", units).unwrap();
+    let (mean, sd) = (-2.0 / 3.0, (34.0f64 / 3.0 - 4.0 / 9.0).sqrt());
+    close(&weights(&block.design(), 0)[2..], &[1.0, (3.0 - mean) / sd]);
+    let settings = block.settings();
+    let inside: Vec<f64> = settings.iter().map(|s| s.value).collect();
+    close(&inside, &[4.0 / 16.0, 9.0 * sd * sd / 16.0, 0.5]);
+    let names: Vec<&str> = settings.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["iid[1].variance", "iid[x].variance", "iid[1,x].cor"]
+    );
+    let alone = made("iid(on=town, by=x)", units).unwrap();
+    close(
+        &weights(&alone.design(), 0)[1..],
+        &[3.0 / (34.0f64 / 3.0).sqrt()],
+    );
+    // The level where x is 0: variance 4 − 2·½·2·3·mean + 9·mean².
+    let at_zero = 4.0 - 2.0 * 0.5 * 6.0 * mean + 9.0 * mean * mean;
+    let names: Vec<String> = block.derived().into_iter().map(|d| d.name).collect();
+    assert_eq!(names, ["iid[1 at x=0].variance", "iid[1 at x=0,x].cor"]);
+    let correlation = (0.5 * 6.0 - 9.0 * mean) / (at_zero.sqrt() * 3.0);
+    close(
+        &block.derived_at(&[]).unwrap(),
+        &[at_zero / 16.0, correlation],
+    );
+    // Rows of one new town share its level and its slope.
+    let new = TestTable::default()
+        .with("x", &[1.0, -2.0])
+        .with_words("town", &["c", "c"]);
+    let block = made(
+        "iid(on=town, by=(1, x), variance=(4, 9), cor=0.5)",
+        Units::TABLE,
+    )
+    .unwrap();
+    let (_, extra) = block.query(&[], &new, &rows(2)).unwrap();
+    assert_eq!(extra.variables, 2);
+    close(&extra.added(), &[4.0 + 6.0 + 9.0, 4.0 - 12.0 + 36.0]);
+    let shared = extra.rows[0].iter().zip(&extra.rows[1]);
+    let covariance: f64 = shared
+        .map(|((a, x), (b, y))| if a == b { x * y } else { 0.0 })
+        .sum();
+    close(&[covariance], &[4.0 + 3.0 - 6.0 - 18.0]);
+    for (text, message) in [
+        (
+            "rw1(on=t, by=(1, x))",
+            "only `iid` has effects of several columns",
+        ),
+        ("iid(on=t, by=town)", "`town` has words"),
+        ("iid(on=town, by=none)", "is 0 in the fitted rows"),
+        (
+            "iid(on=town, by=(1, same))",
+            "is constant in the fitted rows",
+        ),
+        ("iid(on=town, by=(x, x))", "`x` is given twice"),
+        ("iid(by=(1, x))", "several columns in `by=` need groups"),
+        (
+            "iid(on=town, by=x, cor=0.2)",
+            "`cor` is between several columns",
+        ),
+        (
+            "iid(on=town, by=(1, x), cor~gamma(1, 1))",
+            "which is between -1 and 1",
+        ),
+        ("gp(rbf, on=t) * gp(rbf, on=x, by=x)", "in the first factor"),
+        (
+            "gp(rbf, on=t) + iid(on=town, by=(1, x))",
+            "cannot be in one sum with `gp`",
+        ),
+        ("iid(on=town, by=missing)", "there is no column `missing`"),
+    ] {
+        let error = made(text, Units::TABLE).err().unwrap().to_string();
+        assert!(error.contains(message), "{text}: {error}");
     }
 }

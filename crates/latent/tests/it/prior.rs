@@ -5,7 +5,8 @@ use jensen_latent::prior::{
     Block, Factor, Field, GaussianProcess, Graph, Lattice, Setting, Shape, Stack,
 };
 use jensen_latent::{
-    Covariance, CovarianceSensitivity, Dense, Precision, Prior, Query, Sensitivity, Structure,
+    Covariance, CovarianceSensitivity, Dense, Precision, Prior, Query, Range, Sensitivity,
+    Structure,
 };
 
 /// Pseudo-random numbers in (−1, 1).
@@ -31,7 +32,7 @@ fn setting(name: &str, value: f64, free: bool) -> Setting {
 fn factor(shape: Shape, points: &Dense, lengthscales: &[f64]) -> Factor {
     Factor {
         shape,
-        variance: setting("variance", 1.7, true),
+        variance: Some(setting("variance", 1.7, true)),
         lengthscales: lengthscales
             .iter()
             .map(|l| setting("lengthscale", *l, true))
@@ -242,7 +243,10 @@ fn gradients_of_processes() {
             data: (0..80).map(|i| f64::from(i % 7)).collect(),
         };
         let mut fixed = factor(Shape::Constant, &groups, &[]);
-        fixed.variance.free = false;
+        fixed.variance = fixed.variance.map(|variance| Setting {
+            free: false,
+            ..variance
+        });
         // (rbf · matern · fixed constant) + linear · same + same.
         let process = GaussianProcess::new(vec![
             vec![
@@ -547,4 +551,80 @@ fn long_walks_are_priors() {
     let structure = field.structure(&[1.0]).unwrap();
     let stated = precision(&structure).log_determinant.unwrap();
     assert!((stated - (n * n * (n * n - 1.0) / 12.0).ln()).abs() < 1e-9);
+}
+
+/// Correlated effects: the precision is that of every group's covariance, with derivatives, for three effects.
+#[test]
+fn correlated_effects_have_their_covariance() {
+    let between = |name: &str, value: f64| Setting {
+        range: Range::Between(-1.0, 1.0),
+        ..setting(name, value, true)
+    };
+    let settings = vec![
+        setting("a", 1.0, true),
+        setting("b", 1.0, true),
+        setting("c", 1.0, true),
+        between("ab", 0.0),
+        between("ac", 0.0),
+        between("bc|a", 0.0),
+    ];
+    let field = Field::correlated(4, 3, settings).unwrap();
+    let theta = [1.7, 0.4, 2.9, 0.6, -0.3, 0.5];
+    check_gradient(&field, &theta);
+    let [va, vb, vc, ab, ac, partial] = theta;
+    // A partial correlation of b and c given a.
+    let bc = partial * ((1.0 - ab * ab) * (1.0 - ac * ac)).sqrt() + ab * ac;
+    let sigma = |i: usize, j: usize| {
+        let correlation = match (i.min(j), i.max(j)) {
+            (0, 1) => ab,
+            (0, 2) => ac,
+            (1, 2) => bc,
+            _ => 1.0,
+        };
+        correlation * ([va, vb, vc][i] * [va, vb, vc][j]).sqrt()
+    };
+    let at = field.structure(&theta).unwrap();
+    let q = precision(&at);
+    for g in 0..4 {
+        for i in 0..3 {
+            for j in 0..3 {
+                let (rows, values) = q.matrix.col(3 * g + j);
+                let product: f64 = (rows.iter().zip(values))
+                    .map(|(row, x)| {
+                        assert_eq!(row / 3, g);
+                        sigma(i, row % 3) * x
+                    })
+                    .sum();
+                assert!((product - f64::from(i == j)).abs() < 1e-12, "{i} {j}");
+            }
+        }
+    }
+    let determinant = va * vb * vc * (1.0 + 2.0 * ab * ac * bc - ab * ab - ac * ac - bc * bc);
+    assert!((q.log_determinant.unwrap() + 4.0 * determinant.ln()).abs() < 1e-12);
+}
+
+/// x f(t): the covariance x x′ k(t, t′), with derivatives by the hyperparameters of k alone.
+#[test]
+fn a_column_scales_a_process() {
+    let (t, x) = (points(80, 1), points(80, 1));
+    let by = Factor {
+        variance: None,
+        ..factor(
+            Shape::Linear,
+            &Dense::from_fn(80, 1, |i, _| (i as f64).sin()),
+            &[],
+        )
+    };
+    let process = GaussianProcess::new(vec![
+        vec![factor(Shape::Matern32, &t, &[2.3]), by],
+        vec![factor(Shape::Linear, &x, &[])],
+    ])
+    .unwrap();
+    let theta = [1.3, 2.0, 0.7];
+    check_gradient(&process, &theta);
+    let at = process.structure(&theta).unwrap();
+    let own = |i: usize| (i as f64).sin();
+    let expected = own(3) * own(7) * kernel(Shape::Matern32, 1.3, &[2.0], &row(&t, 3), &row(&t, 7))
+        + kernel(Shape::Linear, 0.7, &[1.0], &row(&x, 3), &row(&x, 7));
+    assert!((dense(&at).get(3, 7) - expected).abs() < 1e-12);
 }

@@ -48,7 +48,7 @@ fn zeros<T: Number>(count: usize) -> Vec<T> {
     vec![T::zero_impl(); count]
 }
 
-/// A · B of m × k and k × n.
+/// Returns A · B of m × k and k × n.
 pub fn multiply<T: Number>(a: &[T], b: &[T], [m, k, n]: [usize; 3]) -> Vec<T> {
     let mut out = zeros(m * n);
     matmul::matmul(
@@ -86,7 +86,7 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     }
 }
 
-/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X with n rows, in n² operations per column.
+/// Computes `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X with n rows, in n² operations per column.
 pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     let a = columns(a, n, n);
     let count = x.len().checked_div(n).unwrap_or(0);
@@ -99,8 +99,8 @@ pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     }
 }
 
-/// The lower Cholesky factor of a symmetric matrix, from its lower triangle alone. `None` if it is not positive
-/// definite. It takes n³/3 operations.
+/// Computes the lower Cholesky factor of a symmetric matrix, from its lower triangle alone. `None` if it is not
+/// positive definite. It takes n³/3 operations.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = a.to_vec();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, PAR, Spec::default()));
@@ -120,7 +120,7 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     (0..n).all(positive).then_some(l)
 }
 
-/// The first `across` of m columns of the orthogonal factor, and the upper factor (m × n), by Householder
+/// Returns the first `across` of m columns of the orthogonal factor, and the upper factor (m × n), by Householder
 /// reflections.
 pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) {
     let size = recommended_block_size::<f64>(m, n);
@@ -153,8 +153,8 @@ pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) 
     (q, r)
 }
 
-/// Left vectors, singular values in descending order, and right vectors of an m × n matrix. Their number is its smaller
-/// extent. `None` if it is not finite.
+/// Returns left vectors, singular values in descending order, and right vectors of an m × n matrix. Their number is its
+/// smaller extent. `None` if it is not finite.
 pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Vec<T>)> {
     let k = m.min(n);
     let [mut u, mut s, mut v] = [m * k, k, n * k].map(zeros::<T>);
@@ -173,8 +173,8 @@ pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Ve
     Some((u, s, v))
 }
 
-/// Eigenvalues in ascending order, and eigenvectors of a symmetric or Hermitian matrix, from its lower triangle alone.
-/// `None` if it is not finite.
+/// Returns eigenvalues in ascending order, and eigenvectors of a symmetric or Hermitian matrix, from its lower triangle
+/// alone. `None` if it is not finite.
 pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Spec::default());
@@ -190,7 +190,8 @@ pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)>
     Some((values, vectors))
 }
 
-/// Eigenvalues and right eigenvectors; `None` if the matrix is not finite or the iteration does not converge.
+/// Returns eigenvalues and right eigenvectors, or `None` if the matrix is not finite or the iteration does not
+/// converge.
 pub fn eigen(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = evd_scratch::<Complex64>(

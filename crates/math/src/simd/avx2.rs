@@ -31,7 +31,7 @@ macro_rules! both {
     };
 }
 
-/// The sum `(0+2) + (1+3)`.
+/// Computes the sum `(0+2) + (1+3)`.
 #[inline(always)]
 pub(super) fn sum4(x: __m256d) -> f64 {
     let low = v!(_mm256_castpd256_pd128(x));
@@ -40,7 +40,8 @@ pub(super) fn sum4(x: __m256d) -> f64 {
     v!(_mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))))
 }
 
-/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+/// Returns `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything
+/// above.
 #[inline(always)]
 fn high_power(sum: __m256d) -> __m256d {
     v!(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(
@@ -48,7 +49,7 @@ fn high_power(sum: __m256d) -> __m256d {
     )))
 }
 
-/// `2^n` for integral `n` in `[-1022, 1023]`.
+/// Returns `2^n` for integral `n` in `[-1022, 1023]`.
 #[inline(always)]
 fn pow2(n: __m256d) -> __m256d {
     high_power(v!(_mm256_add_pd(
@@ -65,7 +66,7 @@ fn scale_half(x: __m256d, n: __m256d) -> __m256d {
     v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)))
 }
 
-/// The split of positive normal numbers, the exponent counted from `bias`.
+/// Returns the split of positive normal numbers, the exponent counted from `bias`.
 #[inline(always)]
 fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     let three_quarters = v!(_mm256_castpd_si256(_mm256_set1_pd(0.75)));
@@ -96,7 +97,7 @@ fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     (e, m)
 }
 
-/// The split of any number.
+/// Returns the split of any number.
 #[inline(always)]
 fn split_any(x: __m256d) -> (__m256d, __m256d) {
     let zero = v!(_mm256_setzero_pd());

@@ -79,111 +79,113 @@ pub trait F64x8:
     /// `p` must be valid for writing `WIDTH` `f64`.
     unsafe fn store(self, p: *mut f64);
 
-    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
+    /// Returns `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
     fn mul_exact(self, b: Self) -> (Self, Self);
 
-    /// Square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`: the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`: the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
-    /// Absolute value.
+    /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Largest integer not above.
+    /// Returns the largest integer not above.
     fn floor(self) -> Self;
 
-    /// Nearest integer, ties to even.
+    /// Returns the nearest integer, ties to even.
     fn round(self) -> Self;
 
-    /// Nearest integer towards zero.
+    /// Returns the nearest integer towards zero.
     fn trunc(self) -> Self;
 
-    /// The magnitude of `self` with the sign of `sign`.
+    /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-500, 2^500]`.
+    /// Returns `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in
+    /// `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`: the sum that rounds to `n`.
+    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`: the sum that rounds to
+    /// `n`.
     fn pow2_of_sum(self) -> Self;
 
-    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
     /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two such
-    /// numbers are exact.
+    /// Returns `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two
+    /// such numbers are exact.
     fn high_bits(self) -> Self;
 
-    /// `self < b`, false for NaN.
+    /// Returns `self < b`, false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// `self <= b`, false for NaN.
+    /// Returns `self <= b`, false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// `self == b`, false for NaN.
+    /// Returns `self == b`, false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// `self > b`, false for NaN.
+    /// Returns `self > b`, false for NaN.
     #[inline(always)]
     fn gt(self, b: Self) -> Self::Mask {
         b.lt(self)
     }
 
-    /// `self >= b`, false for NaN.
+    /// Returns `self >= b`, false for NaN.
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
         b.le(self)
     }
 
-    /// Whether the lane is NaN.
+    /// Returns whether the lane is NaN.
     fn is_nan(self) -> Self::Mask;
 
-    /// Whether the sign bit is set; true for -0 and for negative NaN.
+    /// Returns whether the sign bit is set; true for -0 and for negative NaN.
     fn is_sign_negative(self) -> Self::Mask;
 
-    /// Both masks.
+    /// Combines both masks by a logical and.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// Either mask.
+    /// Combines both masks by a logical or.
     fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// The opposite mask.
+    /// Returns the opposite mask.
     fn not(a: Self::Mask) -> Self::Mask;
 
     /// Bit `i` is lane `i`.
     fn mask_bits(a: Self::Mask) -> u8;
 
-    /// The mask whose lane `i` is bit `i`.
+    /// Returns the mask whose lane `i` is bit `i`.
     fn mask_from_bits(bits: u8) -> Self::Mask;
 
-    /// Whether any lane is true.
+    /// Returns whether any lane is true.
     #[inline(always)]
     fn any(a: Self::Mask) -> bool {
         Self::mask_bits(a) != 0
     }
 
-    /// Whether all lanes are true.
+    /// Returns whether all lanes are true.
     #[inline(always)]
     fn all(a: Self::Mask) -> bool {
         Self::mask_bits(a) == 0xff
     }
 
-    /// `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// The sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
+    /// Computes the sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
     fn sum(self) -> f64;
 
-    /// The lanes as an array.
+    /// Computes the lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f64; LANES] {
         let mut a = [0.0; LANES];
@@ -192,14 +194,14 @@ pub trait F64x8:
         a
     }
 
-    /// Lanes from an array.
+    /// Returns lanes from an array.
     #[inline(always)]
     fn from_array(a: [f64; LANES]) -> Self {
         // SAFETY: the array has eight numbers.
         unsafe { Self::load(a.as_ptr()) }
     }
 
-    /// All lanes zero.
+    /// Returns lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
@@ -285,7 +287,7 @@ impl fmt::Display for SimdError {
 impl std::error::Error for SimdError {}
 
 impl Simd {
-    /// The best level of this machine.
+    /// Returns the best level of this machine.
     pub fn detect() -> Self {
         if Self::has_avx512() {
             Self::Avx512
@@ -296,7 +298,7 @@ impl Simd {
         }
     }
 
-    /// Every level of this machine, the best first.
+    /// Returns every level of this machine, the best first.
     pub fn available() -> Vec<Self> {
         let mut levels = Vec::with_capacity(3);
         if Self::has_avx512() {
@@ -309,7 +311,7 @@ impl Simd {
         levels
     }
 
-    /// The name that [`FromStr`] reads.
+    /// Returns the name that [`FromStr`] reads.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",

@@ -53,8 +53,8 @@ fn test<const N: usize>(
     )
 }
 
-/// Nearest integer, ties to even. The baseline has no rounding instruction, so the standard function would be a call.
-/// This function vectorises.
+/// Computes the nearest integer, ties to even. The baseline has no rounding instruction, so the standard function would
+/// be a call. This function vectorises.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
@@ -74,7 +74,7 @@ fn clear_low(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & !0x07ff_ffff)
 }
 
-/// The rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
+/// Computes the rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
 #[inline(always)]
 fn product_error(a: f64, b: f64, p: f64) -> f64 {
     if FUSED {
@@ -89,7 +89,8 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
-/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+/// Returns `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything
+/// above.
 #[inline(always)]
 fn high_power(sum: f64) -> f64 {
     f64::from_bits(sum.to_bits() << 52)

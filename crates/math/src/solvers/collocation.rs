@@ -34,7 +34,7 @@ pub(super) struct Collocation {
 }
 
 impl Collocation {
-    /// The method with three or five stages, computed once.
+    /// Returns the method with three or five stages, computed once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();
@@ -116,13 +116,14 @@ impl Collocation {
         }
     }
 
-    /// The number of conjugate eigenvalues that a stored eigenvalue represents.
+    /// Returns the number of conjugate eigenvalues that a stored eigenvalue represents.
     pub fn multiplicity(k: usize) -> f64 {
         if k == 0 { 1.0 } else { 2.0 }
     }
 }
 
-/// The roots of `P_s − P_{s−1}` moved to [0, 1], ascending: bisection between sign changes, then Newton's method.
+/// Computes the roots of `P_s − P_{s−1}` moved to [0, 1], ascending: bisection between sign changes, then Newton's
+/// method.
 fn nodes(s: usize) -> Vec<f64> {
     let value = |x: f64| {
         let (mut before, mut now) = (1.0, x);
@@ -158,7 +159,7 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// The eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real: the roots of its
+/// Returns the eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real: the roots of its
 /// characteristic polynomial, by the simultaneous iteration of Durand and Kerner. The real one first, followed by those
 /// above the real axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
@@ -198,7 +199,7 @@ fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     kept
 }
 
-/// The eigenvector of an eigenvalue, by inverse iteration, scaled to a last element of 1.
+/// Returns the eigenvector of an eigenvalue, by inverse iteration, scaled to a last element of 1.
 fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     let columns: Vec<f64> = (0..n * n).map(|at| a[(at % n) * n + at / n]).collect();
     let mut factor = Factor::default();
@@ -215,7 +216,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
+/// Returns rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

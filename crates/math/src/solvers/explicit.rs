@@ -17,7 +17,7 @@ pub(super) struct Pair {
     /// Weights of the better solution; empty if they are those of the last stage, which then lies at the end of the
     /// step.
     weights: Option<&'static [f64]>,
-    /// Weights of the better solution minus those of the other one.
+    /// Weights of the better solution minus the weights of the other solution.
     errors: &'static [f64],
     /// Weights of a coarser error estimate, if there are two: e²/√(e² + c²/100) for an error e and a coarser one c.
     correction: Option<&'static [f64]>,
@@ -75,8 +75,8 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected by the
-/// one of order 3.
+/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected
+/// by the one of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.
@@ -224,8 +224,8 @@ pub(super) const DOP853: Pair = Pair {
     ]),
 };
 
-/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
-/// sides*.
+/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying
+/// right-hand sides*.
 pub(super) const CASH_KARP: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,
@@ -292,7 +292,8 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on
+/// in `length`.
 ///
 /// # Panics
 /// Used if these are absent.
@@ -331,7 +332,7 @@ fn combined<V: F64x8, const N: usize>(
 }
 
 simd_fn! {
-    /// `out = base + length · Σ weight · rate`, rows of lanes.
+    /// Computes `out = base + length · Σ weight · rate`, rows of lanes.
     fn combine, combine_fn = <V>(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
         let lanes = length.len();
         for first in (0..out.len()).step_by(lanes) {
@@ -355,7 +356,7 @@ simd_fn! {
         }
     }
 
-    /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
+    /// Computes the largest of `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -365,7 +366,7 @@ simd_fn! {
         }
     }
 
-    /// e²/√(e² + c²/100) of errors e and coarser ones c.
+    /// Computes e²/√(e² + c²/100) of errors e and coarser ones c.
     fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
         for (error, coarse) in errors.iter_mut().zip(coarse) {
             let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
@@ -373,7 +374,7 @@ simd_fn! {
         }
     }
 
-    /// `sum += term` for lanes whose step has a length, for rows of lanes.
+    /// Computes `sum += term` for lanes whose step has a length, for rows of lanes.
     pub(super) fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
@@ -384,7 +385,7 @@ simd_fn! {
         }
     }
 
-    /// `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
+    /// Computes `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
     fn nudge, nudge_fn = <V>(to: &mut [f64], units: &mut [f64], from: &[f64], largest: &[f64], scale: [f64; 2]) {
         let [absolute, sign] = scale;
         for (((to, unit), from), largest) in to.iter_mut().zip(units).zip(from).zip(largest) {
@@ -393,7 +394,7 @@ simd_fn! {
         }
     }
 
-    /// The largest of `|b − a| / (perturbation · unit)` so far, for a row of lanes.
+    /// Computes the largest of `|b − a| / (perturbation · unit)` so far, for a row of lanes.
     fn steepest, steepest_fn = <V>(slopes: &mut [f64], rates: [&[f64]; 2], units: &[f64]) {
         let moved = rates[0].iter().zip(rates[1]);
         for ((slope, (a, b)), unit) in slopes.iter_mut().zip(moved).zip(units) {
@@ -469,7 +470,7 @@ const FOLLOWED: f64 = 1e-5;
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// The longest step that follows perturbations of the states at its start nearly as well as the states.
+    /// Computes the longest step that follows perturbations of the states at its start nearly as well as the states.
     ///
     /// If a solution is constant or nearly so, its own error allows steps of any length. Its derivatives still change
     /// with the Jacobian J, and they are derivatives of the actual steps. For `y' = λy` a step errs by

@@ -21,7 +21,7 @@ pub(super) struct Factors {
 /// Number of values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
-/// Row `to`, and row `from` to be read.
+/// Returns the row `to`, and row `from` to be read.
 #[inline(always)]
 fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], &[f64]) {
     let (low, high) = rows.split_at_mut(to.max(from) * lanes);
@@ -32,7 +32,7 @@ fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], 
     }
 }
 
-/// `to -= a · b`, rows of complex lanes.
+/// Computes `to -= a · b`, rows of complex lanes.
 #[inline(always)]
 fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -45,7 +45,7 @@ fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     }
 }
 
-/// `to *= a`, rows of complex lanes.
+/// Computes `to *= a`, rows of complex lanes.
 #[inline(always)]
 fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -57,7 +57,7 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in `columns` columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in `columns` columns of `n` rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {

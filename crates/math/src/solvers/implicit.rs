@@ -3,7 +3,7 @@
 //! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
 //! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
 //! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K
-//! followed by those of M. With `F = y′ − f(y)`, all this equals `radau`.
+//! followed by the columns of M. With `F = y′ − f(y)`, all this equals `radau`.
 //!
 //! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
 //! it depends on them. From a start that violates the equations without derivatives, the solution would jump, so such
@@ -24,7 +24,7 @@ const INSTANT: f64 = 1e-8;
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
-    /// `out *= factor`, rows of lanes.
+    /// Computes `out *= factor`, rows of lanes.
     fn scale_rows, scale_rows_fn = <V>(out: &mut [f64], factor: &[f64]) {
         for out in out.chunks_exact_mut(factor.len()) {
             out.iter_mut().zip(factor).for_each(|(out, factor)| *out *= factor);
@@ -33,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start with respect to time, first steps, and the slots that cannot begin.
+    /// Returns derivatives at the start with respect to time, first steps, and the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,8 +64,8 @@ impl Ode {
             .collect()
     }
 
-    /// The slots with an inconsistent start. A Newton step for a backward difference over an instant moves the states
-    /// with derivatives negligibly, and the others to their consistent values.
+    /// Returns the slots with an inconsistent start. A Newton step for a backward difference over an instant moves the
+    /// states with derivatives negligibly, and the others to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -105,8 +105,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// The Jacobian at the start of a step. In the backward pass, where the derivatives at the start are unknown, it
-    /// uses those at the end.
+    /// Computes the Jacobian at the start of a step. In the backward pass, where the derivatives at the start are
+    /// unknown, it uses those at the end.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -128,7 +128,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Derivatives with respect to the clock, at the end of a step with these stages, for all copies.
+    /// Computes derivatives with respect to the clock, at the end of a step with these stages, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -167,7 +167,7 @@ impl Radau<'_> {
         }
     }
 
-    /// The residual for Newton's method: the negated residuals of the first copy, in `change`.
+    /// Computes the residual for Newton's method: the negated residuals of the first copy, in `change`.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();
@@ -176,7 +176,8 @@ impl Radau<'_> {
         }
     }
 
-    /// `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices transposed.
+    /// Computes `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices
+    /// transposed.
     pub(super) fn residual_of_both(
         &mut self,
         base: &[f64],

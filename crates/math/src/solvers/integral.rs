@@ -41,7 +41,7 @@ const FARTHEST: f64 = 115.0;
 const LEVELS: u32 = 11;
 
 impl Integral {
-    /// The node of an argument, and whether the sum includes it.
+    /// Returns the node of an argument, and whether the sum includes it.
     fn node(&self, t: f64) -> Option<[f64; NODE]> {
         let half_pi = std::f64::consts::FRAC_PI_2;
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
@@ -70,7 +70,7 @@ impl Integral {
             .then_some(node)
     }
 
-    /// The arguments that halving the step adds at a level.
+    /// Returns the arguments that halving the step adds at a level.
     fn level(level: u32) -> impl Iterator<Item = f64> {
         let step = 0.5_f64.powi(level as i32);
         let count = (REACH / step) as i32;
@@ -90,7 +90,7 @@ impl Integral {
         }
     }
 
-    /// The integrals of all copies, one row each, and the level of each lane; NaN if the sum does not converge.
+    /// Returns the integrals of all copies, one row each, and the level of each lane; NaN if the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -151,7 +151,7 @@ impl Integral {
         levels
     }
 
-    /// Whether the limits of a lane are ordered. Otherwise its integrals are NaN.
+    /// Returns whether the limits of a lane are ordered. Otherwise its integrals are NaN.
     fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
         let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
         if !ordered {

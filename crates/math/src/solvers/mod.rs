@@ -93,7 +93,7 @@ pub trait Differentiable: System {
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, with respect to the given number of states.
+/// Computes forward differences of the rates of a system with one copy, with respect to the given number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

@@ -139,8 +139,8 @@ pub(super) struct Front {
     /// Rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// Stages: in the forward pass those of the last accepted step, if the next step starts with them, and in the
-    /// backward pass those of the current step, if they were stored.
+    /// Stages: in the forward pass the stages of the last accepted step, if the next step starts with them, and in the
+    /// backward pass the stages of the current step, if they were stored.
     pub stages: Vec<f64>,
     /// The length of the last step, in the time of the current interval; 0 before the first.
     pub before: Vec<f64>,
@@ -182,15 +182,15 @@ impl Ode {
         self.states * self.times
     }
 
-    /// Parameters of the system: those of the right-hand side and the ends of the interval.
+    /// Parameters of the system: the parameters of the right-hand side and the ends of the interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }
 
-    /// Largest number of steps of a lane of a log density, including rejected ones: 20 000 explicit or 2 000 implicit
-    /// steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other tolerances, plus ten per
-    /// output time. Draws far from the posterior would need millions of steps, and all other draws would wait for them.
-    /// In fits of the corpus from wide starts they took nine tenths of the time.
+    /// Returns the largest number of steps of a lane of a log density, including rejected ones: 20 000 explicit or 2
+    /// 000 implicit steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other tolerances, plus
+    /// ten per output time. Draws far from the posterior would need millions of steps, and all other draws would wait
+    /// for them. In fits of the corpus from wide starts they took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -220,7 +220,7 @@ impl Ode {
         }
     }
 
-    /// The scale of an error of state `i`, at state `y`.
+    /// Returns the scale of an error of state `i`, at state `y`.
     pub(super) fn unit(&self, i: usize, y: f64) -> f64 {
         self.absolute[i] + self.relative * y.abs()
     }
@@ -296,7 +296,7 @@ impl Ode {
         }
     }
 
-    /// A front of these lanes at the start of the first interval.
+    /// Returns a front of these lanes at the start of the first interval.
     pub(super) fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
         let lanes = who.len();
         let fallback = who.iter().flatten().next().copied().unwrap_or(0);
@@ -358,13 +358,13 @@ impl Ode {
         }
     }
 
-    /// The extent of the interval that a slot is in.
+    /// Returns the extent of the interval that a slot is in.
     pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
     }
 
-    /// The remaining lanes, and `slots` in total.
+    /// Returns the remaining lanes, and `slots` in total.
     fn thinned(&self, x: Arguments<'_>, front: &Front, slots: usize) -> Front {
         let mut from: Vec<usize> = (0..front.lanes)
             .filter(|slot| front.who[*slot].is_some())
@@ -459,7 +459,7 @@ impl Ode {
             .collect()
     }
 
-    /// Whether there is a direction from a finite start.
+    /// Returns whether there is a direction from a finite start.
     pub(super) fn begins(&self, front: &Front, slot: usize) -> bool {
         let finite = |rows: &[f64]| {
             let own = rows.iter().skip(slot).step_by(front.lanes);
@@ -574,7 +574,7 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// The step to try, which ends at the end of the interval if that is near.
+    /// Computes the step to try, which ends at the end of the interval if that is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];

@@ -74,21 +74,21 @@ enum Progress {
 }
 
 simd_fn! {
-    /// `out += factor · row`.
+    /// Computes `out += factor · row`.
     pub(super) fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
         for (out, row) in out.iter_mut().zip(row) {
             *out += factor * row;
         }
     }
 
-    /// `out += re · first − im · second`.
+    /// Computes `out += re · first − im · second`.
     fn add_real, add_real_fn = <V>(out: &mut [f64], factor: [f64; 2], parts: [&[f64]; 2]) {
         for (out, (re, im)) in out.iter_mut().zip(parts[0].iter().zip(parts[1])) {
             *out += factor[0] * re - factor[1] * im;
         }
     }
 
-    /// `out = base − per · out`, rows of lanes.
+    /// Computes `out = base − per · out`, rows of lanes.
     fn finish, finish_fn = <V>(out: &mut [f64], base: &[f64], per: &[f64]) {
         let lanes = per.len();
         for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
@@ -98,7 +98,7 @@ simd_fn! {
         }
     }
 
-    /// `out += a · x` for a matrix of each lane, column-major, or its transpose.
+    /// Computes `out += a · x` for a matrix of each lane, column-major, or its transpose.
     pub(super) fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
         let n = x.len() / lanes;
         for j in 0..n {
@@ -114,7 +114,7 @@ simd_fn! {
         }
     }
 
-    /// The largest size of rows so far, for each lane. NaN persists.
+    /// Computes the largest size of rows so far, for each lane. NaN persists.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -145,7 +145,7 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Whether each slot is running, as 1 or 0.
+/// Returns whether each slot is running, as 1 or 0.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -298,8 +298,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses only the
-    /// stages of one copy, which are at the beginning of `x`.
+    /// Computes `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses
+    /// only the stages of one copy, which are at the beginning of `x`.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -316,7 +316,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The predicted stages, on the extrapolated polynomial of the previous step.
+    /// Computes the predicted stages, on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -346,8 +346,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy. Returns the number of iterations of each slot; `None` if they
-    /// did not converge.
+    /// Solves for the stages of the first copy by Newton's method. Returns the number of iterations of each slot;
+    /// `None` if they did not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,

@@ -139,7 +139,7 @@ impl Root {
     }
 
     /// Computes the derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The
-    /// system has two copies. The rates of the second copy are the derivatives of those of the first.
+    /// system has two copies. The rates of the second copy are the derivatives of the rates of the first copy.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -204,7 +204,7 @@ impl Root {
         }
     }
 
-    /// The parameters of both copies.
+    /// Computes the parameters of both copies.
     fn both(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let (n, all) = (self.unknowns, self.arguments());
         [
@@ -214,7 +214,7 @@ impl Root {
         .concat()
     }
 
-    /// Factors of J at the first copy of the states.
+    /// Returns factors of J at the first copy of the states.
     fn factors(
         &self,
         system: &mut dyn System,
@@ -274,8 +274,8 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// A fraction of Newton's step, or the dogleg step within the radius, from Newton's step and, if that is too long,
-    /// from the column-major Jacobian.
+    /// Returns a fraction of Newton's step, or the dogleg step within the radius, from Newton's step and, if that is
+    /// too long, from the column-major Jacobian.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
             self.whole = self.part == 1.0;

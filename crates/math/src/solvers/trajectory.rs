@@ -20,7 +20,7 @@ const HEAD: usize = 4;
 struct Block {
     /// The front.
     front: usize,
-    /// The rows of the step among those of all blocks: [`HEAD`], states at the start, stages.
+    /// The rows of the step among the rows of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
 }
 
@@ -82,7 +82,7 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has made more steps than a trajectory can store.
+    /// Returns whether a lane has made more steps than a trajectory can store.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }
@@ -98,7 +98,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
+/// Returns the lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -218,7 +218,7 @@ impl Ode {
         }
     }
 
-    /// Adds the adjoints of the parameters of one step to those of the arguments.
+    /// Adds the adjoints of the parameters of one step to the adjoints of the arguments.
     fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
         let lanes = front.lanes;
         for slot in 0..lanes {
@@ -237,7 +237,7 @@ impl Ode {
     }
 }
 
-/// The adjoint of the states of a front in the slots of the one before it, which has more lanes.
+/// Computes the adjoint of the states of a front in the slots of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {

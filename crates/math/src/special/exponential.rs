@@ -2,23 +2,23 @@
 
 use std::f64::consts::{E, FRAC_1_SQRT_2, LN_2};
 
-/// The logistic function `1 / (1 + e^-x)`.
+/// Returns the logistic function `1 / (1 + e^-x)`.
 pub fn inv_logit(x: f64) -> f64 {
     let e = libm::exp(-x.abs());
     (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
 }
 
-/// `log(p / (1 - p))`, NaN outside `[0, 1]`.
+/// Returns `log(p / (1 - p))`, NaN outside `[0, 1]`.
 pub fn logit(p: f64) -> f64 {
     super::one(crate::vmath::logit, p)
 }
 
-/// `log(1 + e^x)` without overflow.
+/// Returns `log(1 + e^x)` without overflow.
 pub fn log1p_exp(x: f64) -> f64 {
     x.max(0.0) + libm::log1p(libm::exp(-x.abs()))
 }
 
-/// `log(1 - e^x)` for `x <= 0`, NaN above.
+/// Computes `log(1 - e^x)` for `x <= 0`, NaN above.
 pub fn log1m_exp(x: f64) -> f64 {
     if x > -LN_2 {
         libm::log(-libm::expm1(x))
@@ -27,17 +27,17 @@ pub fn log1m_exp(x: f64) -> f64 {
     }
 }
 
-/// `log(inv_logit(x))`.
+/// Returns `log(inv_logit(x))`.
 pub fn log_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(-x) }
 }
 
-/// `log(1 - inv_logit(x))`.
+/// Returns `log(1 - inv_logit(x))`.
 pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
 }
 
-/// `log x` for a finite `x >= 1`: the nearest number and its remainder, together 30 digits.
+/// Returns `log x` for a finite `x >= 1`: the nearest number and its remainder, together 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
     // ln 2 minus the number nearest to it.
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
@@ -66,20 +66,20 @@ pub fn log_parts(x: f64) -> (f64, f64) {
     )
 }
 
-/// A sum, and its rounding error.
+/// Returns a sum, and its rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// A product of numbers in two parts.
+/// Returns a product of numbers in two parts.
 fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     let high = a.0 * b.0;
     (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
 }
 
-/// `log(e^x - e^y)` for `x >= y`, NaN otherwise.
+/// Computes `log(e^x - e^y)` for `x >= y`, NaN otherwise.
 pub fn log_diff_exp(x: f64, y: f64) -> f64 {
     if y == f64::NEG_INFINITY || x == f64::INFINITY && y < x {
         return x;
@@ -90,7 +90,7 @@ pub fn log_diff_exp(x: f64, y: f64) -> f64 {
     x + log1m_exp(y - x)
 }
 
-/// `log(e^x + e^y)`.
+/// Computes `log(e^x + e^y)`.
 pub fn log_sum_exp(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() {
         return f64::NAN;
@@ -103,7 +103,7 @@ pub fn log_sum_exp(x: f64, y: f64) -> f64 {
     }
 }
 
-/// `log` of the sum of `e^x` over a slice; -inf for an empty one, NaN if any element is.
+/// Computes `log` of the sum of `e^x` over a slice; -inf for an empty one, NaN if any element is.
 pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     if x.iter().any(|x| x.is_nan()) {
         return f64::NAN;
@@ -116,12 +116,12 @@ pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     top + libm::log(crate::sum::pairwise_sum(&terms))
 }
 
-/// Inverse of the complementary log-log link: `1 - exp(-e^x)`.
+/// Returns the inverse of the complementary log-log link: `1 - exp(-e^x)`.
 pub fn inv_cloglog(x: f64) -> f64 {
     -libm::expm1(-libm::exp(x))
 }
 
-/// The principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`; NaN below.
+/// Computes the principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`; NaN below.
 pub fn lambert_w0(x: f64) -> f64 {
     if x == 0.0 || x == f64::INFINITY {
         return x;
@@ -135,7 +135,7 @@ pub fn lambert_w0(x: f64) -> f64 {
     fritsch(x, l * (1.0 - libm::log1p(l) / (2.0 + l)))
 }
 
-/// The lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`; NaN outside.
+/// Computes the lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`; NaN outside.
 pub fn lambert_wm1(x: f64) -> f64 {
     if x == 0.0 {
         return f64::NEG_INFINITY;
@@ -152,7 +152,7 @@ pub fn lambert_wm1(x: f64) -> f64 {
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
 
-/// `sqrt(2 (e x + 1))`, the variable of the series about the branch point; NaN for `x < -1/e`.
+/// Computes `sqrt(2 (e x + 1))`, the variable of the series about the branch point; NaN for `x < -1/e`.
 fn branch_distance(x: f64) -> f64 {
     /// The remainder of e after the nearest number.
     const E_REST: f64 = 1.4456468917292502e-16;
@@ -169,8 +169,8 @@ fn branch_distance(x: f64) -> f64 {
 /// Below this distance the series has the precision of the iteration, and above it the iteration has it.
 const BRANCH_REACH: f64 = 0.25;
 
-/// Lambert's W about its branch point; negative distances are those of the lower branch (Corless, Gonnet, Hare, Jeffrey
-/// and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
+/// Computes Lambert's W about its branch point; negative distances are those of the lower branch (Corless, Gonnet,
+/// Hare, Jeffrey and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
 fn branch_series(p: f64) -> f64 {
     const TERMS: [f64; 24] = [
         -1.0,
@@ -201,7 +201,7 @@ fn branch_series(p: f64) -> f64 {
     TERMS.iter().rev().fold(0.0, |sum, term| sum * p + term)
 }
 
-/// Lambert's W from a value near it, by the fourth-order step of Fritsch, Shafer and Crowley (1973).
+/// Computes Lambert's W from a value near it, by the fourth-order step of Fritsch, Shafer and Crowley (1973).
 fn fritsch(x: f64, mut w: f64) -> f64 {
     for _ in 0..3 {
         let z = libm::log(x / w) - w;

@@ -18,7 +18,7 @@ pub struct Jet {
 }
 
 impl Jet {
-    /// A number that depends on no parameter.
+    /// Returns a number that depends on no parameter.
     pub const fn constant(value: f64) -> Self {
         Self {
             value,
@@ -27,14 +27,14 @@ impl Jet {
         }
     }
 
-    /// The parameter with index `which`.
+    /// Returns the parameter with index `which`.
     fn parameter(value: f64, which: usize) -> Self {
         let mut jet = Self::constant(value);
         jet.first[which] = 1.0;
         jet
     }
 
-    /// A function of a jet, given its value and first two derivatives.
+    /// Returns a function of a jet, given its value and first two derivatives.
     fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
@@ -85,7 +85,7 @@ impl Jet {
         self.chain(e, e, e)
     }
 
-    /// log(1 - e^x)
+    /// Returns log(1 - e^x)
     fn log1m_exp(self) -> Self {
         // e^x / (1 - e^x)
         let odds = 1.0 / libm::expm1(-self.value);
@@ -97,7 +97,7 @@ impl Jet {
         Self { value, ..self }
     }
 
-    /// A denominator that must not be zero.
+    /// Returns a denominator that must not be zero.
     fn nonzero(self) -> Self {
         if self.value == 0.0 {
             self.with_value(1e-300)
@@ -185,8 +185,8 @@ impl Mul<f64> for Jet {
 /// Shapes beyond which no fraction is used around its median, where the number of steps grows with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Largest number of steps of a series or fraction for parameters of size `a`. With more steps it either ends soon, far
-/// from the median, or not at all.
+/// Returns the largest number of steps of a series or fraction for parameters of size `a`. With more steps it either
+/// ends soon, far from the median, or not at all.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -214,7 +214,7 @@ impl Convergence {
     }
 }
 
-/// Lentz's evaluation of a continued fraction from its first factors; `step` gives numerator and denominator.
+/// Returns Lentz's evaluation of a continued fraction from its first factors; `step` gives numerator and denominator.
 fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
     let [mut h, mut c, mut d] = start;
     let mut done = Convergence::default();
@@ -335,14 +335,14 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// A polynomial, given by its coefficients starting with the constant.
+/// Returns a polynomial, given by its coefficients starting with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
 }
 
-/// Both functions for large `a` and `x` near it, by Temme's uniform expansion (1979): the tail on the side of `x` is
-/// `e^-y (erfcx(±root) / 2 ± rest)`.
+/// Returns both functions for large `a` and `x` near it, by Temme's uniform expansion (1979): the tail on the side of
+/// `x` is `e^-y (erfcx(±root) / 2 ± rest)`.
 fn transition(a: f64, x: f64) -> (Jet, Jet) {
     let t = (x - a) / a;
     let square = -log1p_minus(t);
@@ -379,7 +379,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
     if t < 0.0 { (near, far) } else { (far, near) }
 }
 
-/// e^(r²) erfc(r) / 2 for `r >= 0`.
+/// Returns e^(r²) erfc(r) / 2 for `r >= 0`.
 fn half_erfcx(r: Jet) -> Jet {
     /// Smallest argument for which the asymptotic series is exact to all digits.
     const FAR: f64 = 6.5;
@@ -399,13 +399,13 @@ fn half_erfcx(r: Jet) -> Jet {
     sum * (0.5 / PI.sqrt())
 }
 
-/// A log probability that rounding may have lifted above 0.
+/// Returns a log probability that rounding may have lifted above 0.
 fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }
 
-/// Logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with derivatives with
-/// respect to `a` and `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
+/// Returns the logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with
+/// derivatives with respect to `a` and `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
 pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
     if !legal {
@@ -421,7 +421,7 @@ pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     log_beta_tail(p, q, at)
 }
 
-/// The logarithm of `I_x(a, b)`; `at` has log x, log y, x and y = 1 - x.
+/// Returns the logarithm of `I_x(a, b)`; `at` has log x, log y, x and y = 1 - x.
 fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     let [log_x, log_y, x, y] = at;
     let front = a * log_x + b * log_y + (a + b).lgamma() - a.lgamma() - b.lgamma();
@@ -437,7 +437,7 @@ fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     }
 }
 
-/// log of `x^a y^b / B(a, b)`.
+/// Computes log of `x^a y^b / B(a, b)`.
 fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     if a < LARGE || b < LARGE {
         return a * log_x + b * log_y - lbeta(a, b);
@@ -450,7 +450,7 @@ fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     exponent + series + 0.5 * libm::log(a / sum * b / (2.0 * PI))
 }
 
-/// The continued fraction of the incomplete beta function.
+/// Returns the continued fraction of the incomplete beta function.
 fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     let one = Jet::constant(1.0);
     let sum = a + b;
@@ -470,8 +470,8 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     })
 }
 
-/// Logarithm of the distribution function of Student's t at `z` with derivatives with respect to the degrees of
-/// freedom.
+/// Returns the logarithm of the distribution function of Student's t at `z` with derivatives with respect to the
+/// degrees of freedom.
 pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
         return Jet::nan();
@@ -494,8 +494,8 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if z < 0.0 { far } else { far.log1m_exp() }
 }
 
-/// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives with respect to its order `v > -1`,
-/// for `x >= 0`.
+/// Returns `log I_v(x)`, the modified Bessel function of the first kind, with derivatives with respect to its order
+/// `v > -1`, for `x >= 0`.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
     if value.is_nan() {
@@ -516,7 +516,7 @@ pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     jet.with_value(value)
 }
 
-/// `I_v(x) e^-x sqrt(2 pi x)` for large x.
+/// Returns `I_v(x) e^-x sqrt(2 pi x)` for large x.
 fn hankel(v: Jet, x: f64) -> Jet {
     let square = v * v * 4.0;
     let mut term = Jet::constant(1.0);
@@ -533,7 +533,7 @@ fn hankel(v: Jet, x: f64) -> Jet {
     sum
 }
 
-/// The power series of `I_v(x) (x/2)^-v Γ(v + 1)` as a sum and the logarithm of its scale.
+/// Returns the power series of `I_v(x) (x/2)^-v Γ(v + 1)` as a sum and the logarithm of its scale.
 fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     let z = 0.25 * x * x;
     let mut term = Jet::constant(1.0);
@@ -555,7 +555,7 @@ fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     (sum, scale)
 }
 
-/// Debye's uniform expansion, without its value.
+/// Returns Debye's uniform expansion, without its value.
 fn debye(v: Jet, x: f64) -> Jet {
     let z = v.recip() * x;
     let square = z * z + 1.0;

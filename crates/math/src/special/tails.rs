@@ -18,7 +18,7 @@ const WEIGHTS: [f64; 5] = [
     0.066_671_344_308_688_14,
 ];
 
-/// ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
+/// Computes ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
 pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
     let width = (b - a) / panels as f64;
     let mut sum = 0.0;
@@ -59,7 +59,7 @@ fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
 /// Parts below this factor of the largest do not count.
 const NOTHING: f64 = -42.0;
 
-/// Logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
+/// Computes the logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
 pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     if z.is_nan() || a.is_nan() {
         return f64::NAN;
@@ -79,8 +79,8 @@ pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     normal + libm::log(2.0 - libm::exp(small - normal))
 }
 
-/// The logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`: the integral of twice
-/// the normal density times the normal distribution function.
+/// Computes the logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`: the integral
+/// of twice the normal density times the normal distribution function.
 fn log_skew_tail(z: f64, a: f64) -> f64 {
     let log_density = |s: f64| {
         let u = z - s;
@@ -97,8 +97,8 @@ fn log_skew_tail(z: f64, a: f64) -> f64 {
     top + libm::log(sum) + 0.5 * libm::log(2.0 / PI)
 }
 
-/// The logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and mean and variance of
-/// `cos u - 1` under that density. The latter two are the derivatives of the logarithm with respect to `k`.
+/// Computes the logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and mean and variance
+/// of `cos u - 1` under that density. The latter two are the derivatives of the logarithm with respect to `k`.
 pub fn von_mises_area(from: f64, to: f64, k: f64) -> [f64; 3] {
     let legal = from <= to && k >= 0.0 && from.is_finite() && to.is_finite() && k.is_finite();
     if !legal {

@@ -22,7 +22,7 @@ fn clamp<V: F64x8>(x: V, low: f64, high: f64) -> V {
     V::splat(high).min(V::splat(low).max(x))
 }
 
-/// `(t, n)` with `e^(x + low) = (1 + t) 2^n` and `|t| < 0.42`; `low` is small, `|x| < 1000`.
+/// Returns `(t, n)` with `e^(x + low) = (1 + t) 2^n` and `|t| < 0.42`; `low` is small, `|x| < 1000`.
 #[inline(always)]
 fn reduced<V: F64x8>(x: V, low: Option<V>) -> (V, V) {
     let n = (x * V::splat(LOG2_E)).round();
@@ -34,22 +34,22 @@ fn reduced<V: F64x8>(x: V, low: Option<V>) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// `(p, n)` with `e^(x + low) = p 2^n` and `p` in `[0.7, 1.42]`, for `|x| < 1000` and small `low`.
+/// Returns `(p, n)` with `e^(x + low) = p 2^n` and `p` in `[0.7, 1.42]`, for `|x| < 1000` and small `low`.
 #[inline(always)]
 pub(super) fn exp_parts<V: F64x8>(x: V, low: V) -> (V, V) {
     let (t, n) = reduced(x, Some(low));
     (t + V::splat(1.0), n)
 }
 
-/// `e^x`. Error below 1.
+/// Returns `e^x`. Error below 1.
 #[inline(always)]
 pub fn exp<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. It is cheaper than [`exp`]. Error
-/// below 1.
+/// Computes `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. It is cheaper than [`exp`].
+/// Error below 1.
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);
@@ -64,7 +64,7 @@ pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     V::select(x.lt(least), V::zero(), power)
 }
 
-/// `2^x`. Error below 1.5.
+/// Computes `2^x`. Error below 1.5.
 #[inline(always)]
 pub fn exp2<V: F64x8>(x: V) -> V {
     let x = clamp(x, -1080.0, 1030.0);
@@ -74,7 +74,7 @@ pub fn exp2<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `(e^x - 1) 2^-shift` for `x >= -40`, which the caller ensures.
+/// Computes `(e^x - 1) 2^-shift` for `x >= -40`, which the caller ensures.
 #[inline(always)]
 fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     let (t, n) = reduced(x, None);
@@ -84,14 +84,14 @@ fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     (t + w).scale_pow2(n - V::splat(shift))
 }
 
-/// `e^x - 1`, accurate for small `x`. Error below 2.
+/// Returns `e^x - 1`, accurate for small `x`. Error below 2.
 #[inline(always)]
 pub fn expm1<V: F64x8>(x: V) -> V {
     // The sign of the result is that of the argument, also for zeros.
     scaled_expm1(clamp(x, -40.0, 720.0), 0.0).copysign(x)
 }
 
-/// `(e^x, e^x - 1)` for `x <= 0`.
+/// Returns `(e^x, e^x - 1)` for `x <= 0`.
 #[inline(always)]
 pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
@@ -102,7 +102,7 @@ pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     ((t + one).scale_pow2(n), (t + w).scale_pow2(m))
 }
 
-/// Hyperbolic sine. Error below 2.5.
+/// Computes the hyperbolic sine. Error below 2.5.
 #[inline(always)]
 pub fn sinh<V: F64x8>(x: V) -> V {
     // With h = (e^|x| - 1) / 2: sinh |x| = h + h / (2h + 1).
@@ -111,7 +111,7 @@ pub fn sinh<V: F64x8>(x: V) -> V {
     (h + g / (g + g + V::splat(1.0))).copysign(x)
 }
 
-/// Hyperbolic cosine. Error below 1.5.
+/// Computes the hyperbolic cosine. Error below 1.5.
 #[inline(always)]
 pub fn cosh<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x.abs(), 0.0, 720.0), None);
@@ -120,7 +120,7 @@ pub fn cosh<V: F64x8>(x: V) -> V {
     h + V::splat(0.25) / h
 }
 
-/// Hyperbolic tangent. Error below 2.5.
+/// Computes the hyperbolic tangent. Error below 2.5.
 #[inline(always)]
 pub fn tanh<V: F64x8>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 20.0);
@@ -128,7 +128,7 @@ pub fn tanh<V: F64x8>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// The logistic function `1 / (1 + e^-x)`. Error below 2.
+/// Computes the logistic function `1 / (1 + e^-x)`. Error below 2.
 #[inline(always)]
 pub fn inv_logit<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);

@@ -53,15 +53,15 @@ const TRIGAMMA_FAR: [f64; 7] = [
 
 /// Smallest argument for Stirling's series.
 const FAR: f64 = 8.5;
-/// The remainder of Stirling's formula for `x >= FAR`.
+/// Returns the remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
 pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
     w * poly(w * w, &STIRLING)
 }
 
-/// Logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is below 5. Near
-/// the zero at 1, the relative error is also below 5. A scalar routine handles negative lanes.
+/// Computes the logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is
+/// below 5. Near the zero at 1, the relative error is also below 5. A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
@@ -104,8 +104,8 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also near the root 1.46). A
-/// scalar routine handles negative lanes.
+/// Computes the derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also near the
+/// root 1.46). A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -146,8 +146,8 @@ pub fn digamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Second derivative of `lgamma`; infinite at the poles. For `x > 0` the error is below 4; a scalar routine handles
-/// negative lanes.
+/// Computes the second derivative of `lgamma`; infinite at the poles. For `x > 0` the error is below 4; a scalar
+/// routine handles negative lanes.
 #[inline(always)]
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -179,8 +179,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: for large x, where both have the size of `x log x`, it uses the
-/// difference in Stirling's series.
+/// Computes `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: for large x, where both have the size of `x log x`, it
+/// uses the difference in Stirling's series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -200,7 +200,7 @@ pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     V::select(infinite, x, result)
 }
 
-/// The remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
+/// Computes the remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
 #[inline(always)]
 fn digamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -208,7 +208,7 @@ fn digamma_rest<V: F64x8>(x: V) -> V {
     -(z * poly(z, &DIGAMMA_FAR))
 }
 
-/// `ψ(x + n) − ψ(x)`, the derivative of [`lgamma_step`] by x.
+/// Computes `ψ(x + n) − ψ(x)`, the derivative of [`lgamma_step`] by x.
 #[inline(always)]
 pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -228,7 +228,7 @@ pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// The remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
+/// Computes the remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
 #[inline(always)]
 fn trigamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -236,7 +236,7 @@ fn trigamma_rest<V: F64x8>(x: V) -> V {
     w * z * poly(z, &TRIGAMMA_FAR)
 }
 
-/// `ψ′(x + n) − ψ′(x)`, the derivative of [`digamma_step`] by x.
+/// Computes `ψ′(x + n) − ψ′(x)`, the derivative of [`digamma_step`] by x.
 #[inline(always)]
 pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -257,8 +257,8 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// Logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for arguments up to
-/// 1e3, and cancellation does not increase it if both are large.
+/// Computes the logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for
+/// arguments up to 1e3, and cancellation does not increase it if both are large.
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);

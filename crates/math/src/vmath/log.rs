@@ -19,7 +19,7 @@ const INV_LN10: (f64, f64) = (0.4342944771051407, 4.798111141615973e-09);
 /// `log10 2` in a part of 33 bits and the remainder.
 const LOG10_2: (f64, f64) = (3.010_299_956_636_117_7e-1, 3.694_239_077_158_931e-13);
 
-/// `(h, t)` with `log(1 + f) = f - (h - t)`, `h = f^2 / 2`, for `1 + f` in `[0.75, 1.5)`.
+/// Returns `(h, t)` with `log(1 + f) = f - (h - t)`, `h = f^2 / 2`, for `1 + f` in `[0.75, 1.5)`.
 #[inline(always)]
 fn log1p_reduced<V: F64x8>(f: V) -> (V, V) {
     // With s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - s (f - R), R = s^2 L(s^2). f^2 / 2 is split off because it is
@@ -31,7 +31,7 @@ fn log1p_reduced<V: F64x8>(f: V) -> (V, V) {
     (h, s * (h + r))
 }
 
-/// Natural logarithm. Error below 1.
+/// Computes the natural logarithm. Error below 1.
 #[inline(always)]
 pub fn log<V: F64x8>(x: V) -> V {
     let (e, m) = x.split_pow2();
@@ -41,7 +41,7 @@ pub fn log<V: F64x8>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f - (h - low))
 }
 
-/// `log(u + c)` where `|c|` is at most half a unit in the last place of `u`; `c` is ignored where `u` is not a
+/// Computes `log(u + c)` where `|c|` is at most half a unit in the last place of `u`; `c` is ignored where `u` is not a
 /// positive number below `2^54`. Error below 1.5.
 #[inline(always)]
 pub(super) fn log_sum<V: F64x8>(u: V, c: V) -> V {
@@ -55,7 +55,7 @@ pub(super) fn log_sum<V: F64x8>(u: V, c: V) -> V {
     e.fma(V::splat(LN2_HIGH), f - (h - low))
 }
 
-/// `high + low = log(m)` for the reduced argument, `high` of 26 bits.
+/// Returns `high + low = log(m)` for the reduced argument, `high` of 26 bits.
 #[inline(always)]
 fn log_two_parts<V: F64x8>(m: V) -> (V, V) {
     let f = m - V::splat(1.0);
@@ -64,7 +64,7 @@ fn log_two_parts<V: F64x8>(m: V) -> (V, V) {
     (high, (f - high) - h + t)
 }
 
-/// `e * unit + (high + low) * scale`, each constant in two parts, the first products exact.
+/// Computes `e * unit + (high + low) * scale`, each constant in two parts, the first products exact.
 #[inline(always)]
 fn change_base<V: F64x8>(x: V, unit: (f64, f64), scale: (f64, f64)) -> V {
     let (e, m) = x.split_pow2();
@@ -80,19 +80,19 @@ fn change_base<V: F64x8>(x: V, unit: (f64, f64), scale: (f64, f64)) -> V {
     sum + V::select(finite, error + rest, V::zero())
 }
 
-/// Logarithm to base 2; exact for powers of 2. Error below 1.
+/// Returns the logarithm to base 2; exact for powers of 2. Error below 1.
 #[inline(always)]
 pub fn log2<V: F64x8>(x: V) -> V {
     change_base(x, (1.0, 0.0), INV_LN2)
 }
 
-/// Logarithm to base 10. Error below 1.5.
+/// Returns the logarithm to base 10. Error below 1.5.
 #[inline(always)]
 pub fn log10<V: F64x8>(x: V) -> V {
     change_base(x, LOG10_2, INV_LN10)
 }
 
-/// `log(1 + x)`, accurate for small `x`. Error below 1.5.
+/// Computes `log(1 + x)`, accurate for small `x`. Error below 1.5.
 #[inline(always)]
 pub fn log1p<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -104,19 +104,19 @@ pub fn log1p<V: F64x8>(x: V) -> V {
     log_sum(u, c).copysign(x)
 }
 
-/// `log(1 - x)`, accurate for small `x`. Error below 1.5.
+/// Returns `log(1 - x)`, accurate for small `x`. Error below 1.5.
 #[inline(always)]
 pub fn log1m<V: F64x8>(x: V) -> V {
     log1p(-x)
 }
 
-/// `log(1 + e^x)` (softplus), without overflow. Error below 2.
+/// Returns `log(1 + e^x)` (softplus), without overflow. Error below 2.
 #[inline(always)]
 pub fn log1p_exp<V: F64x8>(x: V) -> V {
     x.max(V::zero()) + log1p(exp(-x.abs()))
 }
 
-/// `log(1 - e^x)` for `x <= 0`, NaN above. Error below 2.
+/// Computes `log(1 - e^x)` for `x <= 0`, NaN above. Error below 2.
 #[inline(always)]
 pub fn log1m_exp<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -127,19 +127,19 @@ pub fn log1m_exp<V: F64x8>(x: V) -> V {
     log_sum(u, c)
 }
 
-/// `log(inv_logit(x))`. Error below 2.
+/// Returns `log(inv_logit(x))`. Error below 2.
 #[inline(always)]
 pub fn log_inv_logit<V: F64x8>(x: V) -> V {
     -log1p_exp(-x)
 }
 
-/// `log(1 - inv_logit(x))`. Error below 2.
+/// Returns `log(1 - inv_logit(x))`. Error below 2.
 #[inline(always)]
 pub fn log1m_inv_logit<V: F64x8>(x: V) -> V {
     -log1p_exp(x)
 }
 
-/// `log(p / (1 - p))`, NaN outside `[0, 1]`. Error below 3.
+/// Computes `log(p / (1 - p))`, NaN outside `[0, 1]`. Error below 3.
 #[inline(always)]
 pub fn logit<V: F64x8>(p: V) -> V {
     let one = V::splat(1.0);
@@ -153,7 +153,7 @@ pub fn logit<V: F64x8>(p: V) -> V {
     log_sum(u, c)
 }
 
-/// Inverse hyperbolic sine. Error below 3.
+/// Computes the inverse hyperbolic sine. Error below 3.
 #[inline(always)]
 pub fn asinh<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -165,7 +165,7 @@ pub fn asinh<V: F64x8>(x: V) -> V {
     (r + V::select(big, V::splat(LN_2), V::zero())).copysign(x)
 }
 
-/// Inverse hyperbolic cosine, NaN below 1. Error below 3.
+/// Computes the inverse hyperbolic cosine, NaN below 1. Error below 3.
 #[inline(always)]
 pub fn acosh<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -176,7 +176,7 @@ pub fn acosh<V: F64x8>(x: V) -> V {
     log1p(V::select(big, t, v)) + V::select(big, V::splat(LN_2), V::zero())
 }
 
-/// Inverse hyperbolic tangent, NaN outside `[-1, 1]`. Error below 3.
+/// Computes the inverse hyperbolic tangent, NaN outside `[-1, 1]`. Error below 3.
 #[inline(always)]
 pub fn atanh<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);

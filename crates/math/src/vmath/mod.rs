@@ -30,8 +30,8 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// The polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves the
-/// latency.
+/// Computes the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves
+/// the latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;

@@ -85,7 +85,7 @@ const TAIL_FAR: ([f64; 8], [f64; 8]) = (
     ],
 );
 
-/// `e^(x^2) erfc(x)` for `0 <= x <= 1e300`.
+/// Computes `e^(x^2) erfc(x)` for `0 <= x <= 1e300`.
 #[inline(always)]
 fn erfcx<V: F64x8>(x: V) -> V {
     let four = V::splat(4.0);
@@ -93,8 +93,8 @@ fn erfcx<V: F64x8>(x: V) -> V {
     poly(t, &ERFCX) / (V::splat(1.0) + (x + x))
 }
 
-/// `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, with the rounding error of the square taken into account; `factor`
-/// is a power of two.
+/// Computes `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, with the rounding error of the square taken into account;
+/// `factor` is a power of two.
 #[inline(always)]
 fn gaussian_tail<V: F64x8>(a: V, b: V, factor: f64, scale: f64) -> V {
     let (h, l) = a.mul_exact(a);
@@ -103,7 +103,7 @@ fn gaussian_tail<V: F64x8>(a: V, b: V, factor: f64, scale: f64) -> V {
     (p * (V::splat(scale) * erfcx(b))).scale_pow2(n)
 }
 
-/// Error function. Error below 1.5.
+/// Computes the error function. Error below 1.5.
 #[inline(always)]
 pub fn erf<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -113,7 +113,7 @@ pub fn erf<V: F64x8>(x: V) -> V {
     V::select(a.lt(one), near, far)
 }
 
-/// Complementary error function. Error below 4.
+/// Computes the complementary error function. Error below 4.
 #[inline(always)]
 pub fn erfc<V: F64x8>(x: V) -> V {
     let a = V::splat(28.0).min(x.abs());
@@ -121,7 +121,7 @@ pub fn erfc<V: F64x8>(x: V) -> V {
     V::select(x.lt(V::zero()), V::splat(2.0) - tail, tail)
 }
 
-/// Standard normal distribution function. Error below 4.
+/// Computes the standard normal distribution function. Error below 4.
 #[inline(always)]
 pub fn phi<V: F64x8>(x: V) -> V {
     let a = V::splat(39.5).min(x.abs());
@@ -129,14 +129,15 @@ pub fn phi<V: F64x8>(x: V) -> V {
     V::select(x.gt(V::zero()), V::splat(1.0) - tail, tail)
 }
 
-/// Logarithm of the standard normal distribution function, accurate in both tails. Error below 5.
+/// Returns the logarithm of the standard normal distribution function, accurate in both tails. Error below 5.
 #[inline(always)]
 pub fn log_phi<V: F64x8>(x: V) -> V {
     let scaled = log_phi_scaled(x);
     V::select(x.le(V::zero()), scaled - V::splat(0.5) * x * x, scaled)
 }
 
-/// Logarithm of the standard normal distribution function, below zero of its product with `exp(x^2 / 2)`. Error below 5.
+/// Computes the logarithm of the standard normal distribution function, below zero of its product with `exp(x^2 / 2)`.
+/// Error below 5.
 #[inline(always)]
 pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     let (zero, half, one) = (V::zero(), V::splat(0.5), V::splat(1.0));
@@ -154,7 +155,8 @@ pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     log_sum(u, correction)
 }
 
-/// Standard normal quantile, NaN outside `[0, 1]`. Error below 3 where `0.002 < p < 0.998`, elsewhere below 6.
+/// Computes the standard normal quantile, NaN outside `[0, 1]`. Error below 3 where `0.002 < p < 0.998`, elsewhere
+/// below 6.
 #[inline(always)]
 pub fn inv_phi<V: F64x8>(p: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -21,14 +21,14 @@ const INV_CBRT: [f64; 8] = [
     0.1450049611084941, -0.13049448309663053, 0.10884944944953075, -0.051516497860200426,
 ];
 
-/// `a + b` rounded and the rounding error; `|a| >= |b|` or `a = 0`.
+/// Returns `a + b` rounded and the rounding error; `|a| >= |b|` or `a = 0`.
 #[inline(always)]
 fn fast_two_sum<V: F64x8>(a: V, b: V) -> (V, V) {
     let s = a + b;
     (s, b - (s - a))
 }
 
-/// `log x` for positive normal `x` as a sum of two numbers with about 66 bits.
+/// Returns `log x` for positive normal `x` as a sum of two numbers with about 66 bits.
 #[inline(always)]
 fn log_double<V: F64x8>(x: V) -> (V, V) {
     let (e, m) = x.split_pow2();
@@ -55,7 +55,7 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
     fast_two_sum(b, low)
 }
 
-/// `x^y`, with the special cases of C. Error below 1.5.
+/// Computes `x^y`, with the special cases of C. Error below 1.5.
 ///
 /// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite go to a scalar routine.
 #[inline(always)]
@@ -79,7 +79,7 @@ pub fn pow<V: F64x8>(x: V, y: V) -> V {
     }
 }
 
-/// Cube root. Error below 1.
+/// Computes the cube root. Error below 1.
 #[inline(always)]
 pub fn cbrt<V: F64x8>(x: V) -> V {
     let a = x.abs();
@@ -114,7 +114,7 @@ pub fn cbrt<V: F64x8>(x: V) -> V {
     V::select(finite, c, x)
 }
 
-/// `sqrt(a^2 + b^2)` without overflow or underflow; infinite if either argument is. Error below 1.5.
+/// Computes `sqrt(a^2 + b^2)` without overflow or underflow; infinite if either argument is. Error below 1.5.
 #[inline(always)]
 pub fn hypot<V: F64x8>(a: V, b: V) -> V {
     let (a, b) = (a.abs(), b.abs());

@@ -49,7 +49,7 @@ fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
 }
 
-/// `(t, n)` with `e^x = (1 + t) 2^n` and `|t| < 0.42`.
+/// Returns `(t, n)` with `e^x = (1 + t) 2^n` and `|t| < 0.42`.
 #[inline(always)]
 fn reduced<V: F32x16>(x: V) -> (V, V) {
     let n = (x * V::splat(std::f32::consts::LOG2_E)).round();
@@ -57,14 +57,14 @@ fn reduced<V: F32x16>(x: V) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// `e^x`. Error below 1.
+/// Returns `e^x`. Error below 1.
 #[inline(always)]
 pub fn exp<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -105.0, 90.0));
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `e^x - 1`, accurate for small `x`. Error below 2.
+/// Computes `e^x - 1`, accurate for small `x`. Error below 2.
 #[inline(always)]
 pub fn expm1<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -20.0, 90.0));
@@ -73,7 +73,7 @@ pub fn expm1<V: F32x16>(x: V) -> V {
     (t + w).scale_pow2(n).copysign(x)
 }
 
-/// Hyperbolic tangent. Error below 2.5.
+/// Computes the hyperbolic tangent. Error below 2.5.
 #[inline(always)]
 pub fn tanh<V: F32x16>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 10.0);
@@ -83,7 +83,7 @@ pub fn tanh<V: F32x16>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// The logistic function `1 / (1 + e^-x)`. Error below 2.5.
+/// Computes the logistic function `1 / (1 + e^-x)`. Error below 2.5.
 #[inline(always)]
 pub fn inv_logit<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -91,14 +91,14 @@ pub fn inv_logit<V: F32x16>(x: V) -> V {
     V::select(V::zero().le(x), one, e) / (one + e)
 }
 
-/// `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+/// Returns `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
 #[inline(always)]
 fn log1p_reduced<V: F32x16>(f: V) -> V {
     let square = f * f;
     (square * f).fma(poly(f, &LOG), V::splat(-0.5) * square)
 }
 
-/// Natural logarithm. Error below 1.5.
+/// Computes the natural logarithm. Error below 1.5.
 #[inline(always)]
 pub fn log<V: F32x16>(x: V) -> V {
     let (e, m) = x.split_pow2();
@@ -107,7 +107,7 @@ pub fn log<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low)
 }
 
-/// `log(1 + x)`, accurate for small `x`. Error below 2.
+/// Computes `log(1 + x)`, accurate for small `x`. Error below 2.
 #[inline(always)]
 pub fn log1p<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -125,16 +125,17 @@ pub fn log1p<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low).copysign(x)
 }
 
-/// `log(1 + e^x)`. Error below 2.5.
+/// Returns `log(1 + e^x)`. Error below 2.5.
 #[inline(always)]
 pub fn log1p_exp<V: F32x16>(x: V) -> V {
     let tail = log1p(exp(-x.abs()));
     V::select(V::zero().lt(x), x, V::zero()) + tail
 }
 
-/// ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30, to within 7e-7 of max(1, |ψ(x)|).
+/// Computes ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30, to within 7e-7 of max(1, |ψ(x)|).
 ///
-/// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's series.
+/// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's
+/// series.
 #[inline(always)]
 pub fn digamma<V: F32x16>(x: V) -> V {
     let six = V::splat(6.0);
@@ -155,7 +156,7 @@ pub fn digamma<V: F32x16>(x: V) -> V {
     (log(y) + tail) - shift
 }
 
-/// Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
+/// Computes Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
 /// Shifted up by six factors (x + j) / (x + s + j) below 6, then the difference of Stirling's series, in which
 /// log(1 + s/y) comes from an odd series, so that no digits cancel for large x.

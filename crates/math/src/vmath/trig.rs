@@ -46,7 +46,7 @@ const HALF_PI_LOW: f64 = 6.123233995736766e-17;
 /// Smallest argument for the scalar routine, with its multi-word reduction.
 const LARGE: f64 = 1e6;
 
-/// Sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.
+/// Returns the sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.
 #[inline(always)]
 fn sin_cos_reduced<V: F64x8>(x: V) -> (V, V, V) {
     let n = (x * V::splat(FRAC_2_PI)).round();
@@ -69,7 +69,7 @@ fn sin_cos_reduced<V: F64x8>(x: V) -> (V, V, V) {
     (s, c, quadrant)
 }
 
-/// Sine and cosine, sharing their work. Errors below 1.
+/// Returns the sine and cosine, sharing their work. Errors below 1.
 #[inline(always)]
 pub fn sin_cos<V: F64x8>(x: V) -> (V, V) {
     let (s, c, q) = sin_cos_reduced(x);
@@ -92,19 +92,19 @@ pub fn sin_cos<V: F64x8>(x: V) -> (V, V) {
     }
 }
 
-/// Sine. Error below 1.
+/// Returns the sine. Error below 1.
 #[inline(always)]
 pub fn sin<V: F64x8>(x: V) -> V {
     sin_cos(x).0
 }
 
-/// Cosine. Error below 1.
+/// Returns the cosine. Error below 1.
 #[inline(always)]
 pub fn cos<V: F64x8>(x: V) -> V {
     sin_cos(x).1
 }
 
-/// Tangent. Error below 2.
+/// Computes the tangent. Error below 2.
 #[inline(always)]
 pub fn tan<V: F64x8>(x: V) -> V {
     let (s, c, q) = sin_cos_reduced(x);
@@ -119,7 +119,7 @@ pub fn tan<V: F64x8>(x: V) -> V {
     }
 }
 
-/// `(high, low)` with `atan(y / x) = high + low` for `x, y >= 0`, not both zero and neither infinite.
+/// Returns `(high, low)` with `atan(y / x) = high + low` for `x, y >= 0`, not both zero and neither infinite.
 #[inline(always)]
 fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     let zero = V::zero();
@@ -146,7 +146,7 @@ fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     (high, low + tail)
 }
 
-/// Arc tangent. Error below 1.5.
+/// Computes the arc tangent. Error below 1.5.
 #[inline(always)]
 pub fn atan<V: F64x8>(x: V) -> V {
     // Beyond 1e17 the result is pi/2 to all digits, and the limit keeps infinity out of the ratio.
@@ -155,7 +155,7 @@ pub fn atan<V: F64x8>(x: V) -> V {
     (high + low).copysign(x)
 }
 
-/// The angle of the point `(x, y)`, in `[-pi, pi]`. Error below 1.5.
+/// Computes the angle of the point `(x, y)`, in `[-pi, pi]`. Error below 1.5.
 ///
 /// Lanes with a coordinate that is zero, not finite, or outside `[1e-150, 1e150]` go to a scalar routine.
 #[inline(always)]
@@ -198,7 +198,7 @@ fn asin_reduced<V: F64x8>(a: V) -> (V::Mask, V, V) {
     (big, s, (s * z).fma(poly(z, &ASIN), fix))
 }
 
-/// Arc sine, NaN outside `[-1, 1]`. Error below 1.
+/// Computes the arc sine, NaN outside `[-1, 1]`. Error below 1.
 #[inline(always)]
 pub fn asin<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());
@@ -210,7 +210,7 @@ pub fn asin<V: F64x8>(x: V) -> V {
     V::select(big, far, s + low).copysign(x)
 }
 
-/// Arc cosine, NaN outside `[-1, 1]`. Error below 1.5.
+/// Computes the arc cosine, NaN outside `[-1, 1]`. Error below 1.5.
 #[inline(always)]
 pub fn acos<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());

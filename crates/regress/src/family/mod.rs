@@ -13,24 +13,24 @@ pub use table::FAMILIES;
 
 use crate::error::{Error, Result};
 
-/// A map from a linear predictor to a parameter.
+/// A map from a linear predictor η to a parameter μ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// η.
+    /// μ = η.
     Identity,
-    /// exp η.
+    /// μ = exp η.
     Log,
-    /// 1 / (1 + exp(−η)).
+    /// μ = 1 / (1 + exp(−η)).
     Logit,
-    /// Φ(η).
+    /// μ = Φ(η).
     Probit,
-    /// 1 − exp(−exp η).
+    /// μ = 1 − exp(−exp η).
     Cloglog,
-    /// 1 / η.
+    /// μ = 1 / η.
     Inverse,
-    /// η².
+    /// μ = η².
     Sqrt,
-    /// 2 atan η.
+    /// μ = 2 atan η.
     TanHalf,
 }
 
@@ -47,13 +47,13 @@ pub const LINKS: [(&str, Link); 8] = [
 ];
 
 impl Link {
-    /// The name of the link.
+    /// Returns the name of the link.
     pub fn name(self) -> &'static str {
         let row = LINKS.iter().find(|(_, link)| *link == self);
         row.map_or("identity", |(name, _)| name)
     }
 
-    /// The parameter as a function of the predictor, in Stan's syntax.
+    /// Returns the parameter as a function of the predictor `eta`, in Stan's syntax.
     pub fn inverse(self, eta: &str) -> String {
         match self {
             Self::Identity => eta.to_owned(),
@@ -67,7 +67,7 @@ impl Link {
         }
     }
 
-    /// The predictor for a mean.
+    /// Returns the predictor for a mean.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
@@ -160,7 +160,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family by its name, with an optional link in parentheses: `binomial(probit)`.
+    /// Parses the name of a family, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
     /// Fails if the family does not exist, or it lacks the link.
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// The row of the table with this name, or with this name in another package.
+    /// Returns the family with this name in Jensen or in another package.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",
@@ -226,7 +226,7 @@ impl Family {
         }))
     }
 
-    /// The parameters that the formula of the mean predicts. `names` are the names of categories or of several
+    /// Returns the parameters that the formula of the mean predicts. `names` are the names of categories or of several
     /// responses.
     pub fn means(&self, names: &[String]) -> Vec<String> {
         let of = |name: &String| format!("mu_{name}");
@@ -238,34 +238,34 @@ impl Family {
         }
     }
 
-    /// Whether a parameter is the mean of a response, or of one of several responses.
+    /// Returns whether a parameter is the mean of a response, or of one of several responses.
     pub fn is_mean(&self, parameter: &str) -> bool {
         parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
     }
 
-    /// Whether a response is a number with one mean.
+    /// Returns whether a response is a number with one mean.
     pub fn has_one_mean(&self) -> bool {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Whether both families of a mixture have the same kind of predictor, so that they differ only in the order of
-    /// their intercepts.
+    /// Returns whether both families of a mixture have the same kind of predictor, so that they differ only in the
+    /// order of their intercepts.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }
 
-    /// Whether the program can draw responses.
+    /// Returns whether the program can draw responses.
     pub fn has_replicates(&self) -> bool {
         self.is_plain() || self.functions.contains("_rng(")
     }
 
-    /// Whether the family supports censored and truncated responses.
+    /// Returns whether the family supports censored and truncated responses.
     pub fn has_distribution_function(&self) -> bool {
         let numbers = !self.has_categories() && self.response != Response::Several;
         numbers && (self.is_plain() || self.functions.contains("_lccdf("))
     }
 
-    /// Whether values are integers.
+    /// Returns whether responses are integers.
     pub fn is_discrete(&self) -> bool {
         use Response::{Binary, Count, Counts, Nominal, Ordinal, Trials};
         matches!(
@@ -274,35 +274,35 @@ impl Family {
         )
     }
 
-    /// Whether the density is in Stan's library, which also has its distribution functions.
+    /// Returns whether the density is in Stan's library, which also has its distribution functions.
     pub fn is_plain(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// Whether responses are categories.
+    /// Returns whether responses are categories.
     pub fn has_categories(&self) -> bool {
         self.response == Response::Ordinal || self.has_logits()
     }
 
-    /// Whether each category except the first has its own predictor.
+    /// Returns whether each category except the first has its own predictor.
     pub fn has_logits(&self) -> bool {
         use Response::{Counts, Nominal, Shares};
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Whether a response has one column per category, or several responses have one column each.
+    /// Returns whether a response has one column per category, or several responses have one column each.
     pub fn has_columns(&self) -> bool {
         use Response::{Counts, Several, Shares};
         matches!(self.response, Counts | Shares | Several)
     }
 
-    /// Whether the predictor is the mean of logarithms.
+    /// Returns whether the predictor is the mean of logarithms.
     pub fn is_of_logs(&self) -> bool {
         let first = self.parts.first().unwrap_or(self);
         first.name.ends_with("lognormal")
     }
 
-    /// The name of the dimension along the columns of a response.
+    /// Returns the name of the dimension along the columns of a response.
     pub fn dimension(&self) -> &'static str {
         match self.response {
             Response::Several => "response",

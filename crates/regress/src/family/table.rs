@@ -3,9 +3,9 @@
 use super::functions as stan;
 use super::{Family, Link, Parameter, Response};
 
-/// Without a formula, priors of parameters are those of brms 2.22 (its function `def_dpar_prior`), with two exceptions.
-/// Scales of the response have exponential priors, as in rstanarm (its vignette on priors). Shapes have no gamma(0.01,
-/// 0.01) prior if that prior would concentrate near zero.
+/// Without a formula, priors of parameters are the priors of brms 2.22 (its function `def_dpar_prior`), with two
+/// exceptions. Scales of the response have exponential priors, as in rstanarm (its vignette on priors). Shapes have no
+/// gamma(0.01, 0.01) prior if that prior would concentrate near zero.
 const SIGMA: Parameter = Parameter {
     name: "sigma",
     link: Link::Log,

@@ -23,7 +23,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// A smooth of one column, estimated or stored.
+    /// Returns a smooth of one column. In a fit it is estimated, and for new rows the stored one is used.
     fn one(&mut self, call: &Expr, key: &str, x: &[f64], k: usize, cyclic: bool) -> Result<Smooth> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());

@@ -28,7 +28,7 @@ const KINDS: [(&str, FieldKind); 3] = [
     ("escar", FieldKind::Proper),
 ];
 
-/// A map. Regions are ordered by connected component, and regions without neighbours come last.
+/// A map of regions. They are ordered by connected component, and regions without neighbours come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldState {
     /// The number of the first region in the file, 0 or 1.
@@ -98,12 +98,12 @@ impl FieldState {
         }
     }
 
-    /// Number of regions.
+    /// Returns the number of regions.
     pub fn regions(&self) -> usize {
         self.places.len()
     }
 
-    /// The region numbers of the table, by position.
+    /// Returns the region numbers of the table, by position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -112,7 +112,7 @@ impl FieldState {
         labels
     }
 
-    /// The number of neighbours at each position.
+    /// Returns the number of neighbours at each position.
     pub fn degrees(&self) -> Vec<f64> {
         let mut degrees = vec![0.0; self.places.len()];
         for (a, b) in &self.edges {
@@ -122,10 +122,10 @@ impl FieldState {
         degrees
     }
 
-    /// By position, the geometric mean of the variances of an intrinsic field over its component (Sørbye and Rue,
-    /// Spatial Statistics 8, 2014). Dividing by its square root gives the field variances of about 1. It is 1 for
-    /// regions without neighbours (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26,
-    /// 2018).
+    /// Returns, for each position, the geometric mean of the variances of an intrinsic field over the position's
+    /// component (Sørbye and Rue, Spatial Statistics 8, 2014). A field divided by the square root of this mean has
+    /// variances of about 1. The mean is 1 for regions without neighbours (Freni-Sterrantino, Ventrucci and Rue,
+    /// Spatial and Spatio-temporal Epidemiology 26, 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
         let mut start = 0;
@@ -152,8 +152,8 @@ impl FieldState {
         found
     }
 
-    /// Eigenvalues of the adjacency matrix with each row and column divided by the root of its number of neighbours.
-    /// The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
+    /// Returns the eigenvalues λ of the adjacency matrix, with each row and column divided by the square root of its
+    /// number of neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();
@@ -168,7 +168,7 @@ impl FieldState {
 }
 
 impl Maker<'_, '_> {
-    /// `car("map.graph", gr = region, type = "bym2")`.
+    /// Adds the field of `car("map.graph", gr = region, type = "bym2")` to a predictor.
     pub(super) fn field(
         &mut self,
         call: &Expr,

@@ -176,7 +176,7 @@ impl Maker<'_, '_> {
         Error::at(self.evaluator.text, expr.span, message)
     }
 
-    /// The predictor of a parameter.
+    /// Builds the predictor of a parameter.
     ///
     /// # Errors
     /// Fails if a term cannot be evaluated.
@@ -282,7 +282,7 @@ impl Maker<'_, '_> {
     }
 }
 
-/// The arguments of a special term, for messages.
+/// Describes the arguments of a special term, for messages.
 fn takes(name: &str) -> &'static str {
     match name {
         "t2" => "two columns",

@@ -13,7 +13,8 @@ pub struct Series {
 }
 
 impl Maker<'_, '_> {
-    /// `ar(time, gr = g, p = 1)`: rows in the order of `time`, or of the table, within each series.
+    /// Adds the autoregression of `ar(time, gr = g, p = 1)` to a predictor. Within each series, rows are in the order
+    /// of `time`, or of the table.
     pub(super) fn series(
         &mut self,
         call: &Expr,

@@ -31,7 +31,7 @@ pub struct UnknownTerm {
 }
 
 impl Maker<'_, '_> {
-    /// `me(x, sd)`: a measurement with known standard errors.
+    /// Adds the effect of `me(x, sd)`: a measurement with known standard errors.
     pub(super) fn measured(
         &mut self,
         call: &Expr,
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// `mi(x)`: a column whose missing values are imputed.
+    /// Adds the effect of `mi(x)`: a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,

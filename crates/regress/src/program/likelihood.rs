@@ -118,7 +118,7 @@ fn response(writer: &mut Writer<'_>) {
             "weights",
             "vector<lower=0>[N]",
             weights.clone(),
-            "how often each row counts",
+            "weight of each row in the log likelihood",
         );
     }
     if let Some(censored) = &observed.censored {
@@ -233,7 +233,7 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     writer.shown.insert(0, "thresholds".to_owned());
 }
 
-/// The name of the thresholds for predictors around the means of the columns.
+/// Returns the name of the thresholds for predictors around the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
     match writer.regression.predictors.first().is_some_and(is_centred) {
         true => "thresholds_at_means".to_owned(),
@@ -241,7 +241,7 @@ fn thresholds_name(writer: &Writer<'_>) -> String {
     }
 }
 
-/// The name of the vector that accumulates a predictor.
+/// Returns the name of the vector that accumulates a predictor.
 fn vector_of(predictor: &Predictor, link: Link) -> String {
     match (predictor.parameter.as_str(), link) {
         ("mu", Link::Identity) => "mu".to_owned(),
@@ -250,7 +250,7 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// The lines that compute all predictors, and the parameters of these predictors.
+/// Returns the lines that compute all predictors, and the family's parameters with these predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
@@ -293,13 +293,13 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// The predictor of a category.
+/// Returns the name of the predictor of a category.
 fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     let category = predictor.parameter.strip_prefix("mu_").unwrap_or("");
     format!("eta_{}", writer.identifier(category))
 }
 
-/// Whether the density takes the predictor directly.
+/// Returns whether the density takes the predictor directly.
 fn is_fused(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     regression
@@ -308,7 +308,7 @@ fn is_fused(writer: &Writer<'_>) -> bool {
         .is_some_and(|(link, _, _)| link == regression.link)
 }
 
-/// A template with its placeholders replaced, for one row or for all.
+/// Replaces the placeholders of a template, for one row or for all rows.
 fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
@@ -350,7 +350,7 @@ fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     text
 }
 
-/// The density of the fit and its arguments.
+/// Returns the name of the density of the fit, and its arguments.
 fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     let family = writer.regression.family;
     match family.fused.filter(|_| is_fused(writer)) {
@@ -359,7 +359,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// The log likelihood of row n, including censoring and bounds, between `into` and `close`.
+/// Returns statements that compute the log likelihood of row n, including censoring and bounds. Each value stands
+/// between `into` and `close`.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -407,7 +408,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// The predictors of row n, for each category except the first, or for each response.
+/// Returns the predictors of row n, one per category except the first, or one per response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
@@ -417,7 +418,7 @@ fn means(writer: &mut Writer<'_>) -> String {
     rest.join(", ")
 }
 
-/// The statement of the likelihood.
+/// Returns the statement of the likelihood, line by line.
 fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let observed = &regression.observed;
@@ -439,7 +440,7 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// A replicated response of row n.
+/// Returns the expression that draws a replicated response of row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let (name, arguments) = match regression.family.response {
@@ -454,7 +455,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
     }
 }
 
-/// The mean of row n, or `None` for categories and several responses.
+/// Returns the expression for the mean of row n, or `None` for categories and several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     let family = writer.regression.family;
     match family.has_categories() || family.has_columns() {
@@ -463,8 +464,8 @@ pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     }
 }
 
-/// The lines that compute the means of several responses in row n, or the probabilities of its categories. Ordered
-/// categories use their density.
+/// Returns the lines that compute the means of several responses in row n, or the probabilities of its categories.
+/// Ordered categories use their density.
 pub fn categories(writer: &mut Writer<'_>) -> String {
     let means = means(writer);
     match writer.regression.family.response {
@@ -479,7 +480,7 @@ pub fn categories(writer: &mut Writer<'_>) -> String {
     format!("for (c in 1 : C) {{\n  expected[n, c] = exp({name}_lpmf(c | {arguments}));\n}}")
 }
 
-/// The declaration of replicates.
+/// Returns the declaration of replicates.
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     match writer.regression.family.response {
         Response::Counts => format!("array[N, C] int {name};"),

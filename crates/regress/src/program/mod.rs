@@ -54,7 +54,7 @@ pub struct Program {
     pub shown: Vec<String>,
 }
 
-/// The program of a regression.
+/// Writes the program of a regression.
 ///
 /// # Errors
 /// Fails if a prior has no target in the model.
@@ -78,7 +78,7 @@ pub fn program(regression: &Regression) -> Result<Program> {
     })
 }
 
-/// The comment at the top of the program.
+/// Returns the comment at the top of the program.
 fn heading(regression: &Regression) -> String {
     let mut text = String::new();
     for formula in &regression.request.formulas {

@@ -104,7 +104,12 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
         return;
     }
     let (name, places) = (format!("missing_{x}"), format!("Jmi_{x}"));
-    writer.int(&format!("Nmi_{x}"), "", count, "rows where it is missing");
+    writer.int(
+        &format!("Nmi_{x}"),
+        "",
+        count,
+        "number of rows with a missing value",
+    );
     let rows = unknown.missing.iter().map(|row| *row as i64 + 1).collect();
     writer.ints(
         &places,

@@ -193,7 +193,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name from the table in a form that a Stan name can contain. Two names that would become equal receive numbers.
+    /// Converts a name from the table to a form that a Stan name can contain. Two names that would become equal receive
+    /// numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
         self.lines.retain(|(of, _)| *of != block);
     }
 
-    /// The program.
+    /// Returns the text of the program.
     pub fn text(&self, heading: &str) -> String {
         let mut text = heading.to_owned();
         for (block, name) in BLOCKS {

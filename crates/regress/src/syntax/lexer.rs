@@ -23,7 +23,7 @@ const SIGNS: [&str; 24] = [
     ")", ",", "=", "<", ">", "&", "!",
 ];
 
-/// The tokens of a text, including the end, with their locations.
+/// Splits a text into tokens with their locations. The last token is the end.
 pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -86,7 +86,7 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     Ok(found)
 }
 
-/// A number at an offset, and its length.
+/// Reads the number at an offset. Returns it with its length.
 fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     let bytes = text.as_bytes();
     let digits = |mut i: usize| {

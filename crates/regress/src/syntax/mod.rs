@@ -50,7 +50,7 @@ pub struct Argument {
 }
 
 impl Expr {
-    /// The name of the called function, if this is a call.
+    /// Returns the name of the called function, if this is a call.
     pub fn function(&self) -> Option<&str> {
         match &self.kind {
             Kind::Call(name, _) => Some(name),
@@ -58,7 +58,7 @@ impl Expr {
         }
     }
 
-    /// The expression without enclosing parentheses.
+    /// Returns the expression without enclosing parentheses.
     pub fn bare(&self) -> &Self {
         match &self.kind {
             Kind::Group(inner) => inner.bare(),
@@ -85,12 +85,12 @@ impl Expr {
     }
 }
 
-/// Whether a name is a constant.
+/// Returns whether a name is a constant.
 pub fn is_constant(name: &str) -> bool {
     matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
 }
 
-/// A name in the syntax of formulas.
+/// Formats a name in the syntax of formulas.
 fn spelled(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
         && name

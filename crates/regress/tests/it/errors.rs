@@ -2,7 +2,7 @@
 
 use jensen_regress::{Factor, Frame, FrameColumn, Regression, Request, contrasts, program};
 
-/// Ten rows.
+/// Returns a table of ten rows.
 fn table() -> Frame {
     let words = |text: &str| {
         let words: Vec<Option<&str>> = text.split(' ').map(Some).collect();
@@ -47,7 +47,7 @@ fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
     }
 }
 
-/// The error, the underlined part, and a piece of the way out.
+/// Checks the message of an error, the underlined part, and a piece of the remedy.
 #[track_caller]
 fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
     let told = error(family, &[formula], &[]);
@@ -689,7 +689,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "x ~ 1",
-        "`x` is a column, but has a formula as a parameter",
+        "`x` is both a column of the table and a parameter with a formula",
         "x",
         "mi()",
     );

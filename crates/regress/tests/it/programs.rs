@@ -18,7 +18,7 @@ fn made(request: &Request, frame: &Frame) -> Program {
     program(&Regression::new(request, frame).unwrap()).unwrap()
 }
 
-/// Twelve rows, some without a value; `by` rescales the column x, `of` the response.
+/// Returns a table of twelve rows, some of which lack a value. `by` rescales the column x, and `of` the response.
 fn table(by: f64, of: f64) -> Frame {
     let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..12).map(f).collect());
     let letters = ["b", "a", "c"];
@@ -107,7 +107,7 @@ model {
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// The numbers of a variable of the data.
+/// Returns the numbers of a data variable.
 fn numbers(program: &Program, name: &str) -> Vec<f64> {
     match program.data.get(name).unwrap().elements() {
         Elements::Real(x) => x.clone(),
@@ -279,7 +279,8 @@ fn several_responses_share_groups_and_residuals() {
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// M-splines have an integral of 1 over their range, of which the times leave out a fiftieth at each end, and I-splines are their integrals.
+/// M-splines have an integral of 1 over their range. The times omit a fiftieth of the range at each end, and I-splines
+/// are the integrals of M-splines.
 #[test]
 fn baseline_hazards_integrate_to_their_cumulative_ones() {
     let times: Vec<f64> = (1..=2001).map(|i| f64::from(i) / 20.0).collect();

@@ -1,4 +1,4 @@
-//! Axes: label, range, logarithm, ticks.
+//! Axes: label, range, scale (linear or logarithmic) and ticks.
 
 use crate::text;
 
@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis that covers the data.
+    /// Creates a linear axis that covers the data.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -41,12 +41,12 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
+    /// Returns whether a value has a position on the axis. Values beyond 10¹⁵⁰ would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
 
-    /// The scale from pixel `start` to pixel `end` for these values.
+    /// Returns the scale from pixel `start` to pixel `end` for these values.
     pub(crate) fn scale(
         &self,
         values: impl Iterator<Item = f64>,
@@ -102,14 +102,14 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// The pixel of a value. It may lie outside the axis, but within the limits of a drawing.
+    /// Returns the pixel of a value. The pixel may lie outside the axis, but within the limits of a drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Labelled values, about as many as requested.
+    /// Returns labelled values, about as many as requested.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);
@@ -144,7 +144,7 @@ impl Placed {
     }
 }
 
-/// Round numbers between two ends with labels, about as many as requested.
+/// Returns about `about` round numbers between two ends, with labels.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };

@@ -25,7 +25,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// An empty chart of 420 × 300 pixels with linear axes.
+    /// Creates an empty chart of 420 × 300 pixels with linear axes.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -61,7 +61,7 @@ impl Chart {
         }
     }
 
-    /// Omits the legend. Otherwise it is below the axes if some series has a name.
+    /// Omits the legend. By default, the legend is below the axes if a series has a name.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -69,7 +69,8 @@ impl Chart {
         }
     }
 
-    /// Names in the legend, each with its first series that has points, and the number of lines of the legend.
+    /// Returns the names in the legend, each with its first series that has points, and the lines of the legend as
+    /// indices of these names.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -195,7 +196,7 @@ pub(super) fn frame(
     );
 }
 
-/// Ticks with labels below a horizontal axis, with grid lines up to a height where one is given.
+/// Draws ticks with labels below a horizontal axis. If `grid` is given, grid lines extend up to that height.
 pub(crate) fn ticks_below(
     scene: &mut Scene,
     x: &Placed,
@@ -233,7 +234,7 @@ enum Mark {
     LineAndPoints,
 }
 
-/// One set of points. Series with the same name share an entry of the legend, so give them the same colour.
+/// A set of points. Series with the same name share an entry of the legend, so give them the same colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     name: String,
@@ -260,17 +261,17 @@ impl Series {
         }
     }
 
-    /// A line through points in order. A point without a position on the axes interrupts it.
+    /// Creates a line through points in order. A point without a position on the axes interrupts it.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
 
-    /// Points without a line.
+    /// Creates points without a line.
     pub fn scatter(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Points)
     }
 
-    /// Also shows the points of a line.
+    /// Shows the points of a line in addition to the line.
     pub fn marked(self) -> Self {
         Self {
             mark: Mark::LineAndPoints,
@@ -286,7 +287,7 @@ impl Series {
         }
     }
 
-    /// Fills a band around the line, given its lower and upper end at each point.
+    /// Fills a band around the line. `ends` contains the lower and upper end of the band at each point.
     pub fn band(self, ends: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self {
             band: Some(ends.into_iter().collect()),
@@ -294,7 +295,7 @@ impl Series {
         }
     }
 
-    /// Sets the colour by number (seven colours, which then repeat). The default is the index in the chart.
+    /// Sets the colour by its number. Colours repeat. The default is the index of the series in the chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -310,12 +311,12 @@ impl Series {
         }
     }
 
-    /// Makes the series transparent: 1 is opaque.
+    /// Sets the opacity of the series, from 0 (invisible) to 1 (opaque).
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
 
-    /// All points that the axes should cover.
+    /// Iterates over all points that the axes should cover.
     fn outline(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = self.band.iter().flatten();
         let ends = self
@@ -388,7 +389,7 @@ impl Series {
         }
     }
 
-    /// Draws the sample in the legend, 22 pixels wide.
+    /// Draws the sample of the series in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));
@@ -422,7 +423,7 @@ impl Area {
         )
     }
 
-    /// The parts of a line inside the panel.
+    /// Returns the parts of a line inside the panel.
     fn parts(&self, points: &[Option<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut open = false;
@@ -444,7 +445,7 @@ impl Area {
         parts
     }
 
-    /// The part of a segment inside the panel (Liang and Barsky 1984).
+    /// Returns the part of a segment inside the panel (Liang and Barsky 1984).
     fn clip(&self, a: (f64, f64), b: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
         let (mut from, mut to) = (0.0f64, 1.0f64);

@@ -27,7 +27,8 @@ pub(crate) enum Tint {
     Own([u8; 3]),
 }
 
-/// Name in the page's style sheet, colour on light ground, colour on dark ground.
+/// A row of the colour table: the name in the page's style sheet, the colour on a light background, the colour on a
+/// dark background.
 type TintRow = (&'static str, [u8; 3], [u8; 3]);
 
 const INK: TintRow = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
@@ -66,12 +67,12 @@ impl Tint {
         })
     }
 
-    /// The tint with transparency: 1 is opaque.
+    /// Returns the colour with the given opacity; 1 is opaque.
     pub fn faint(self, opacity: f64) -> Colour {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Red, green and blue on a light background, for files.
+    /// Returns red, green and blue on a light background, for files.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,
@@ -79,12 +80,12 @@ impl Tint {
         }
     }
 
-    /// The colour as SVG in a file.
+    /// Returns the colour in SVG notation, for files.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// The colour in a page, whose style sheet adapts to the background.
+    /// Returns the colour in CSS notation, for pages. The page's style sheet adapts it to the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -93,7 +94,7 @@ impl Tint {
     }
 }
 
-/// The colours as custom properties of a style sheet: first for a light background, then for a dark one.
+/// Returns the colours as custom properties of a style sheet, first for a light background and then for a dark one.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
@@ -129,7 +130,8 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
+/// Returns the colour of a share between 0 and 1. Values outside this range have the colour of the nearer end, and NaN
+/// is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

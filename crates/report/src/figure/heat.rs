@@ -30,10 +30,10 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// A map of `values`, row by row with `columns` values in each. The first row is at the *lower* end of the vertical
-    /// axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
-    /// evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
-    /// row is omitted.
+    /// Creates a map of `values`, which contains rows of `columns` values. The first row is at the *lower* end of the
+    /// vertical axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide
+    /// the ranges evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an
+    /// incomplete last row is omitted.
     pub fn new(
         title: impl Into<String>,
         x: (f64, f64),
@@ -56,7 +56,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets label and scale of the horizontal axis from an axis, but not its range.
+    /// Sets the label and the scale of the horizontal axis, but not its range.
     pub fn x(self, axis: Axis) -> Self {
         let range = self.x.range;
         Self {
@@ -65,7 +65,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets label and scale of the vertical axis in the same way.
+    /// Sets the label and the scale of the vertical axis, but not its range.
     pub fn y(self, axis: Axis) -> Self {
         let range = self.y.range;
         Self {
@@ -74,7 +74,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the scale of colours: its label, its range if it differs from that of the values, and whether it is
+    /// Sets the scale of colours: its label, its range if it differs from the range of the values, and whether it is
     /// logarithmic.
     pub fn value(self, axis: Axis) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl HeatMap {
         }
     }
 
-    /// Draws contours at these values, by linear interpolation between the centres of cells.
+    /// Draws contours at the values `levels`, by linear interpolation between the centres of cells.
     pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
         Self {
             contours: levels.into_iter().collect(),
@@ -168,7 +168,7 @@ impl HeatMap {
         );
     }
 
-    /// One pixel per cell, the last row on top.
+    /// Draws one pixel per cell, with the last row on top.
     fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
         let rows = self.values.chunks(self.columns).rev();
         let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));
@@ -196,8 +196,9 @@ impl HeatMap {
 /// A point on the grid: column and row, as fractions.
 type GridPoint = (f64, f64);
 
-/// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a non-finite corner
-/// have no contour. If opposite corners are on the same side, the mean decides which are joined.
+/// Returns the segments of the contour at `level`, found by marching squares. Cells with a non-finite corner have no
+/// contour. If opposite corners of a cell are on the same side, the mean of the corners decides which of them are
+/// joined.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();

@@ -18,15 +18,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image of colours, row by row from above; `None` unless their number is `width × height`, positive, and at
-    /// most 2²⁴.
+    /// Creates a colour image from `pixels`, row by row from the top. Returns `None` unless their number is `width ×
+    /// height`, positive, and at most 2²⁴.
     pub fn rgb(width: usize, height: usize, pixels: Vec<[u8; 3]>) -> Option<Self> {
         let fits = width.checked_mul(height) == Some(pixels.len());
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// An image of shades between 0 (black) and 1 (white), row by row from above. Values outside are clipped, and NaN
-    /// is black.
+    /// Creates a grey image from shades between 0 (black) and 1 (white), row by row from the top. Values outside are
+    /// clipped, and NaN is black.
     pub fn grey(
         width: usize,
         height: usize,
@@ -36,7 +36,7 @@ impl Image {
         Self::rgb(width, height, shades.into_iter().map(shade).collect())
     }
 
-    /// An image of shades, from the smallest value (black) to the largest (white).
+    /// Creates a grey image whose shades extend from the smallest value (black) to the largest (white).
     pub fn grey_stretched(width: usize, height: usize, values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|v| v.is_finite());
         let (least, most) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -46,22 +46,22 @@ impl Image {
         Self::grey(width, height, values.iter().map(|v| (v - least) / span))
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub fn height(&self) -> usize {
         self.pixels.len() / self.width
     }
 
-    /// Red, green and blue, row by row from above.
+    /// Returns red, green and blue of each pixel, row by row from the top.
     pub fn pixels(&self) -> &[[u8; 3]] {
         &self.pixels
     }
 
-    /// The bytes of a PNG file, one pixel per pixel.
+    /// Encodes the image as a PNG file of the same size in pixels.
     pub fn to_png(&self) -> Vec<u8> {
         raster::encode_image(self)
     }
@@ -77,7 +77,7 @@ pub struct ImageGrid {
 }
 
 impl ImageGrid {
-    /// An empty grid with the given number of images in a row, each 48 pixels wide.
+    /// Creates an empty grid with `columns` images per row, each 48 pixels wide.
     pub fn new(title: impl Into<String>, columns: usize) -> Self {
         Self {
             title: title.into(),

@@ -120,7 +120,7 @@ impl From<ImageGrid> for Panel {
 }
 
 impl Figure {
-    /// A figure without panels. The title may be empty.
+    /// Creates a figure without panels. The title may be empty.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -143,12 +143,12 @@ impl Figure {
         }
     }
 
-    /// The text of an SVG file.
+    /// Returns the text of an SVG file.
     pub fn to_svg(&self) -> String {
         vector::file(&self.scene(), &self.title)
     }
 
-    /// The bytes of a PNG file, at twice the size in pixels of the SVG.
+    /// Returns the bytes of a PNG file. Its size in pixels is twice that of the SVG.
     #[cfg(feature = "pictures")]
     pub fn to_png(&self) -> Vec<u8> {
         raster::render(&self.scene())

@@ -1,4 +1,4 @@
-//! A scene as PNG.
+//! Draws a scene as PNG.
 
 use tiny_skia::{
     Color, FillRule, FilterQuality, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap,
@@ -10,13 +10,13 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// Pixels of the PNG for one of the scene.
+/// Number of pixels of the PNG per pixel of the scene.
 const ZOOM: f32 = 2.0;
 
 /// Largest number of pixels along a side. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
-/// The bytes of the file.
+/// Draws a scene, and returns the bytes of the PNG file.
 pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
@@ -35,7 +35,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits per pixel if all of it is grey, and no transparency.
+/// Encodes an image in its own size, without transparency. Grey images have eight bits per pixel.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -129,7 +129,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
     }
 }
 
-/// A path through finite points; `None` with fewer than two.
+/// Returns a path through the finite points, or `None` if there are fewer than two.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -186,7 +186,7 @@ fn pixmap(image: &Image) -> Pixmap {
     map
 }
 
-/// The outlines of a text that starts at the origin, on its base line.
+/// Returns the outlines of a text that starts at the origin, on its base line.
 fn letters(text: &str, size: f64) -> Option<Path> {
     let scale = size / f64::from(font().units_per_em());
     let mut pen = Letters {
@@ -203,7 +203,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts outlines of a font, whose y grows upwards, to those of a scene.
+/// Converts outlines of a font, whose y grows upwards, to outlines of a scene.
 struct Letters {
     path: PathBuilder,
     scale: f64,

@@ -58,7 +58,7 @@ impl Stroke {
     }
 }
 
-/// A size limited to bounds. NaN becomes the smallest.
+/// Limits a size to a range. NaN becomes the smallest size.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -77,7 +77,7 @@ pub(crate) enum Shape {
     Area {
         points: Vec<(f64, f64)>,
         colour: Colour,
-        /// The page's tooltip for it.
+        /// Tooltip on the page.
         tip: String,
     },
     Disc {
@@ -90,7 +90,7 @@ pub(crate) enum Shape {
         size: f64,
         anchor: Anchor,
         tint: Tint,
-        /// Read from below.
+        /// Whether the text runs upwards.
         upward: bool,
         text: String,
     },
@@ -103,10 +103,10 @@ pub(crate) enum Shape {
     },
 }
 
-/// Length of a dash and of the gap behind it, in widths of the line.
+/// Length of a dash and of the gap after it, in widths of the line.
 pub(super) const DASH: f64 = 4.0;
 
-/// Shapes on a ground.
+/// Shapes on a background.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
     pub width: f64,
@@ -210,7 +210,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// The glyph of a character, or that of an unknown one, and its advance in ems.
+/// Returns the glyph of a character, or the glyph for unknown characters, and its advance in ems.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font
@@ -221,7 +221,7 @@ pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     (id, advance / f64::from(font.units_per_em()))
 }
 
-/// Width of a text in pixels.
+/// Returns the width of a text in pixels.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| glyph(c).1).sum::<f64>() * size
 }

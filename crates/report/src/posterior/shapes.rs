@@ -7,17 +7,17 @@ use crate::model::{Marginal, Parameter};
 use crate::stats;
 use crate::text;
 
-/// Size of the text of names and labels.
+/// Font size of names and labels, in pixels.
 const NAME: f64 = 11.5;
 const LABEL: f64 = 11.0;
 
-/// The longest of the texts, in pixels.
+/// Returns the width of the longest label, in pixels.
 fn longest(labels: &[String]) -> f64 {
     let widths = labels.iter().map(|label| text_width(label, NAME));
     widths.fold(0.0, f64::max)
 }
 
-/// Medians and 90 % intervals of the elements of one variable on a common axis.
+/// Draws medians and 90 % intervals of the elements of one variable on a common axis.
 pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     let (width, pitch) = (520.0, 19.0);
     let labels: Vec<String> = rows.iter().map(|p| text::shorten(&p.name, 24)).collect();
@@ -50,7 +50,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     scene
 }
 
-/// The density of a marginal with its 90 % interval, or bars for a variable with few integer values.
+/// Draws the density of a marginal with its 90 % interval, or bars for a variable with few integer values.
 pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let (width, height) = (250.0, 150.0);
     let frame = Frame {
@@ -75,7 +75,8 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     scene
 }
 
-/// The median between the ends of the central 90 %, spelled with the digits that their distance allows.
+/// Formats the 5 % quantile, the median and the 95 % quantile for a tooltip. The distance between the ends determines
+/// the number of digits.
 fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     if sorted.is_empty() {
         return None;
@@ -85,7 +86,7 @@ fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
-/// The shape of a marginal in a table cell.
+/// Draws the shape of a marginal for a table cell.
 pub(super) fn sparkline(draws: &[f64]) -> Scene {
     let mut scene = Scene::new(110.0, 24.0);
     let frame = Frame {
@@ -109,7 +110,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// A text instead of a curve.
+    /// Writes a text instead of the curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,
@@ -163,7 +164,7 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     scene.line(line, Stroke::solid(Tint::Series(0), 1.4));
 }
 
-/// Pixels of heights above the lower end of a frame.
+/// Returns a function that converts a density to pixels above the lower end of a frame.
 fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
     // A curve can miss all its mass between two of its points: then it is flat.
     let peak = shape
@@ -190,7 +191,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its column.
+/// Draws correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads
+/// its column.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();

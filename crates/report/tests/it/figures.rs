@@ -4,7 +4,7 @@ use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Seri
 use proptest::prelude::*;
 use tiny_skia::Pixmap;
 
-/// The picture and the text of the drawing, both valid.
+/// Draws a figure. Returns the picture and the SVG text, both valid.
 fn drawn(figure: &Figure) -> (Pixmap, String) {
     let svg = figure.to_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -13,7 +13,7 @@ fn drawn(figure: &Figure) -> (Pixmap, String) {
     (picture, svg)
 }
 
-/// Number of pixels that are nearly of this colour.
+/// Counts the pixels that nearly have this colour.
 fn pixels(picture: &Pixmap, colour: [u8; 3]) -> usize {
     let near = |a: u8, b: u8| a.abs_diff(b) <= 2;
     let is = |p: &&tiny_skia::PremultipliedColorU8| {

@@ -74,7 +74,7 @@ fn exhibit() -> Exhibit {
     }
 }
 
-/// A page with every kind of section.
+/// Returns a report with every kind of section.
 fn full() -> Report {
     let khat = Khat {
         value: 0.3,
@@ -128,7 +128,7 @@ fn with(section: Section) -> String {
     })
 }
 
-/// Every element is closed in order; names with markup would break this as well as real mistakes do.
+/// Checks that every element is closed in order. Names with markup would break this, as well as real mistakes.
 fn check_tags(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     let html = &html[html.find("</style>").unwrap() + "</style>".len()..];

@@ -12,11 +12,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The extent of the runs at a scale.
+/// Which runs the figure has at a scale, and how long they are.
 pub struct Extent {
     /// Latent dimensions, one panel each.
     pub latents: &'static [usize],
-    /// Numbers of samples at which the bound is recorded as a row. The last one is the end.
+    /// Numbers of samples at which the bound is recorded as a row. The runs end at the last one.
     pub marks: &'static [f64],
     /// Number of marks that the runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach before any
     /// run continues.
@@ -36,11 +36,11 @@ pub struct Extent {
 /// The step sizes of the paper.
 const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 
-/// Number of iterations after which a step size is chosen.
+/// Number of iterations of each step size before one is chosen.
 const PROBE: u64 = 2;
 
 impl Extent {
-    /// The runs of a set.
+    /// Returns the runs for a set of images.
     pub fn of(set: Set, context: &Context<'_>) -> Self {
         let (quick, paper) = match set {
             Set::Digits => (
@@ -91,7 +91,7 @@ impl Extent {
         context.pick(quick, paper)
     }
 
-    /// Seeds of a run.
+    /// Returns the seeds of a run.
     fn seeds(&self, latent: usize, method: Method) -> u64 {
         match self.repeated {
             Some((repeated, seeds)) if repeated == latent && method == Method::Aevb => seeds,
@@ -99,18 +99,18 @@ impl Extent {
         }
     }
 
-    /// Number of iterations until the given number of samples.
+    /// Returns the number of iterations for the given number of samples.
     fn iterations(&self, samples: f64) -> u64 {
         (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
     }
 }
 
-/// Faces.
+/// Draws the panels for faces.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Faces, "figure2-faces")
 }
 
-/// Digits.
+/// Draws the panels for digits.
 pub fn digits(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Digits, "figure2-digits")
 }
@@ -121,7 +121,7 @@ struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// Every panel of a set. The figure is drawn again after each.
+/// Runs every panel of a set. The figure is drawn again after each panel.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();
@@ -174,8 +174,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed to every mark, with one row each, and returns the whole curve, point by point the median of
-/// the seeds.
+/// Trains with every seed to every mark, and writes one row per mark. Returns the whole curve, whose points are medians
+/// over the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -248,7 +248,7 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// A run of this figure with at least the given number of samples, and its weights.
+/// Returns a run of this figure with at least `samples` samples, and its weights.
 ///
 /// # Errors
 /// Fails if data are missing, training diverges, or the user stops it.

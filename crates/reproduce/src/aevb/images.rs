@@ -9,17 +9,17 @@ use crate::failure::Failure;
 /// A set of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// MNIST: 60 000 and 10 000 grey images of digits, grey levels as means of binary pixels.
+    /// MNIST: 60 000 training images and 10 000 test images of digits. Grey levels are means of binary pixels.
     Digits,
     /// Frey faces: 1 965 grey images of one face.
     Faces,
 }
 
-/// Share of the faces that is held out by a seeded shuffle; the paper does not state its share.
+/// Share of the faces that is held out, chosen by a seeded shuffle. The paper does not state its share.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
-    /// Name in rows and files.
+    /// Returns the name in rows and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "MNIST",
@@ -27,7 +27,7 @@ impl Set {
         }
     }
 
-    /// Width and height.
+    /// Returns width and height in pixels.
     pub fn size(self) -> (usize, usize) {
         match self {
             Self::Digits => (28, 28),
@@ -35,9 +35,9 @@ impl Set {
         }
     }
 
-    /// Standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01). Digits use this
-    /// start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are few of
-    /// them. With the default, auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
+    /// Returns the standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01). Digits
+    /// use this start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are
+    /// few of them. With the default, auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),
@@ -45,7 +45,8 @@ impl Set {
         }
     }
 
-    /// The paper's networks with the given number of latent values: 500 hidden units for digits, 200 for faces.
+    /// Returns the paper's networks with `latent` latent values. They have 500 hidden units for digits, and 200 for
+    /// faces.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {
@@ -108,7 +109,7 @@ pub struct Views<'a> {
 }
 
 impl Images {
-    /// The parts as records.
+    /// Returns both parts as records.
     pub fn views(&self) -> Views<'_> {
         Views {
             train: RowRecords(&self.train),
@@ -117,7 +118,7 @@ impl Images {
         }
     }
 
-    /// A digest of the files.
+    /// Returns a digest of the files.
     pub fn digest(&self) -> String {
         let test = self.test.as_ref().map_or("", |rows| rows.digest());
         format!("{}{test}", self.train.digest())
@@ -132,12 +133,12 @@ fn first<'a>(records: &'a dyn Records, indices: &[usize], count: usize) -> Selec
 }
 
 impl Views<'_> {
-    /// The first `count` training images.
+    /// Returns the first `count` training images.
     pub fn train(&self, count: usize) -> Selection<'_> {
         first(&self.train, &self.images.chosen, count)
     }
 
-    /// The first `count` test images.
+    /// Returns the first `count` test images.
     pub fn test(&self, count: usize) -> Selection<'_> {
         first(&self.test, &self.images.apart, count)
     }

@@ -11,14 +11,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Latent values and hidden units of the paper's networks.
+/// Number of latent values of the paper's networks. The number of hidden units is `HIDDEN`.
 const LATENT: usize = 3;
 const HIDDEN: usize = 100;
 
 /// Number of minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
-/// Number of samples, marginal likelihood of training and of test images with their standard errors.
+/// Number of samples, and the marginal likelihoods of training and test images, each with its standard error.
 type Score = [f64; 5];
 
 /// Runs both panels.
@@ -87,7 +87,7 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("figure3", &figure)
 }
 
-/// Trains and estimates the marginal likelihood of the first images of both parts.
+/// Trains, and estimates the marginal likelihood of the first images of both parts.
 fn score(
     context: &mut Context<'_>,
     size: usize,
@@ -124,8 +124,8 @@ fn score(
     Ok(values)
 }
 
-/// The estimator of appendix D, averaged over records, with its standard error. Chains begin at the encoder's codes, if
-/// the method has an encoder.
+/// Estimates the marginal likelihood by appendix D. Returns the mean over records and its standard error. Chains begin
+/// at the encoder's codes, if the method has an encoder.
 fn estimate(
     architecture: &Architecture,
     tensors: &[Tensor],

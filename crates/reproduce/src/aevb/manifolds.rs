@@ -14,13 +14,13 @@ use crate::results::{Ours, What};
 /// Number of images along each side of a plane.
 const SIDE: usize = 20;
 
-/// Number of samples in a picture, with equal numbers of rows and columns.
+/// Number of samples in each row and each column of a picture.
 const ACROSS: usize = 10;
 
 /// Width of a panel in pixels.
 const PANEL: f64 = 420.0;
 
-/// The networks of Figure 2, the samples that they were trained on, and their test bound.
+/// Returns the networks of Figure 2, the number of samples that they were trained on, and their test bound.
 fn networks(
     context: &mut Context<'_>,
     set: Set,
@@ -90,7 +90,7 @@ pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Samples of digits.
+/// Draws samples of digits.
 pub fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let latents: &[usize] = context.pick(&[3, 20], &[2, 5, 10, 20]);
     let mut figure = Figure::new("").columns(2);

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `images` | the digits and the faces |
 //! | `training` | runs of every algorithm, stored so that they can continue |
-//! | `bounds` | Figure 2: the lower bound against samples seen |
+//! | `bounds` | Figure 2: the lower bound by number of samples |
 //! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
@@ -28,13 +28,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     parts: &[
         Piece {
             name: "figure2-faces",
-            about: "lower bound against samples seen, Frey faces, against wake-sleep",
+            about: "lower bound by number of samples on Frey faces, compared with wake-sleep",
             from: Scale::Quick,
             run: bounds::faces,
         },
         Piece {
             name: "figure2-digits",
-            about: "lower bound against samples seen, MNIST, against wake-sleep",
+            about: "lower bound by number of samples on MNIST, compared with wake-sleep",
             from: Scale::Quick,
             run: bounds::digits,
         },

@@ -35,7 +35,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Name in rows and figures.
+    /// Returns the name in rows and figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aevb => "AEVB",
@@ -45,7 +45,7 @@ impl Method {
     }
 }
 
-/// A run.
+/// A training run.
 pub struct Job<'a> {
     /// Name, unique within the experiment.
     pub key: String,
@@ -57,7 +57,7 @@ pub struct Job<'a> {
     pub train: &'a dyn Records,
     /// The test data during training, if any.
     pub test: Option<&'a dyn Records>,
-    /// A digest of both.
+    /// Digest of the training and the test data.
     pub digest: String,
     /// Standard deviation of all initial weights and biases, instead of the default.
     pub initial_sd: Option<f64>,
@@ -65,14 +65,15 @@ pub struct Job<'a> {
     pub step: f32,
     /// Number of minibatches per iteration. The curve has one point per iteration.
     pub minibatches: u64,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
 /// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, which for [`Method::Mcem`] are only those of the decoder.
+/// weights, which for [`Method::Mcem`] are only the weights of the decoder.
 pub struct Trail {
-    /// The curve.
+    /// The curve, whose points are the number of samples, the value on the minibatches and the value on the test
+    /// records.
     pub curve: Vec<[f64; 3]>,
     /// The weights with the best bound on the test records, or the last weights if there are no test records.
     pub tensors: Vec<Tensor>,
@@ -90,8 +91,8 @@ impl Job<'_> {
         }
     }
 
-    /// Trains for `iterations` iterations in total, continuing an earlier call. Reuses a longer earlier run, unless
-    /// `exact` is set, which starts training again.
+    /// Trains for `iterations` iterations in total, and continues an earlier call. A longer earlier run is reused. If
+    /// `exact` is set, training starts again instead.
     ///
     /// # Errors
     /// Fails if training diverges, the user stops it, or a file cannot be written.
@@ -166,7 +167,7 @@ impl Job<'_> {
     }
 }
 
-/// Checkpoints in a file.
+/// Stores checkpoints in a file.
 struct File(PathBuf);
 
 impl Store for File {
@@ -234,8 +235,8 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
     }
 }
 
-/// Adagrad's step size with the largest value on the minibatches of the first `iterations` iterations, as in the
-/// paper.
+/// Chooses the step size of Adagrad with the largest value on the minibatches of the first `iterations` iterations, as
+/// in the paper.
 ///
 /// # Errors
 /// Fails as [`Job::train`] does, except for divergence, which excludes a step size.

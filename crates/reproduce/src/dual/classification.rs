@@ -14,7 +14,7 @@ fn ionosphere(context: &Context<'_>) -> Result<Table, Failure> {
     Ok(Table::read(&context.data("uci/ionosphere.csv")?)?)
 }
 
-/// Digits 3 (label 0) and 5 (label 1), train and test together.
+/// Reads digits 3 (label 0) and 5 (label 1), training and test sets together.
 fn usps(context: &Context<'_>) -> Result<Table, Failure> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for file in ["usps/zip.train.gz", "usps/zip.test.gz"] {
@@ -87,7 +87,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("gp", &figure)
 }
 
-/// Columns with mean 0 and standard deviation 1. The response column becomes 1 for `positive`, and 0 otherwise.
+/// Scales columns to mean 0 and standard deviation 1. The response column becomes 1 for `positive`, and 0 otherwise.
 fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table, Failure> {
     let mut columns = Vec::new();
     for (j, column) in table.columns().iter().enumerate() {
@@ -118,7 +118,7 @@ fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table,
     numbers(table.source(), columns)
 }
 
-/// A prior of fixed effects of all columns except the last.
+/// Returns a prior of fixed effects of all columns except the last.
 fn all_columns(table: &Table, variance: f64) -> String {
     let names: Vec<&str> = table.names();
     let inputs = names[..names.len() - 1].join(", ");
@@ -146,7 +146,7 @@ pub(super) fn logistic(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("logistic", &figure)
 }
 
-/// Rows of a table.
+/// Selects rows of a table.
 fn rows_of(table: &Table, rows: &[usize]) -> Result<Table, Failure> {
     let columns = table
         .columns()
@@ -204,7 +204,8 @@ pub(super) fn hyperparameters(context: &mut Context<'_>) -> Result<(), Failure> 
     context.figure("hyperparameters", &figure)
 }
 
-/// Two maps over a grid: at every point, the bound for two thirds of the rows, and the log loss of the remaining third.
+/// Fits a model at every point of a grid to two thirds of the rows. Returns two maps: the bound of the fits, and the
+/// log loss of the remaining third.
 fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[HeatMap; 2], Failure> {
     let steps = grid.steps;
     let (held, fitted): (Vec<usize>, Vec<usize>) = (0..table.rows()).partition(|i| i % 3 == 0);

@@ -28,7 +28,8 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// The addition that makes the intrinsic fields proper for the comparison of solvers.
+/// Number added to the diagonal of the precision of intrinsic fields, to make them proper for the comparison of
+/// solvers.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -81,7 +82,7 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("fields", &figure)
 }
 
-/// The districts of Scotland as a table.
+/// Reads the districts of Scotland as a table.
 fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     let bytes = read_bytes(&context.data("scotland-lip-cancer/scotland.json")?)?;
     let data = jensen::data::DataSet::from_json(&bytes, "scotland.json")?;
@@ -98,7 +99,7 @@ fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     )
 }
 
-/// One dual fit at learnt hyperparameters, with rows for the bound, the gap and the seconds.
+/// Learns the hyperparameters of a case, and fits it by the dual. Writes rows for the bound, the gap and the seconds.
 fn learn_and_fit(context: &mut Context<'_>, case: &Case) -> Result<Fit, Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let (_, learnt, seconds) = fit(context, &model, &learning(Solver::Dual, true), None)?;

@@ -1,5 +1,5 @@
 //! The paper's dual by plain L-BFGS with dense algebra, and Jensen's solver on dense algebra. Together they separate
-//! the speed-up of the method from that of the algebra.
+//! the speed-up due to the method from the speed-up due to the algebra.
 //!
 //! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
 //! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
@@ -15,16 +15,16 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Correction pairs, as the primal's.
+/// Number of correction pairs, as in the primal solver.
 const MEMORY: usize = 10;
 
-/// Nats from the optimum at which a run is finished, as in the other rows.
+/// Distance from the optimum, in nats, at which a run is finished. It is the same as in the other rows.
 const DONE: f64 = 1e-4;
 
 /// Number of iterations after which a run ends.
 const MOST: u64 = 5_000;
 
-/// A site's curve: λ, λ′, φ, φ′ at α, or `None` outside the domain.
+/// The curve of a site, which gives λ, λ′, φ and φ′ at α, or `None` outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
     /// The tilted bound for y successes of n.
@@ -60,7 +60,7 @@ impl Curve {
         }
     }
 
-    /// Well inside the domain.
+    /// Returns a point well inside the domain.
     fn guess(self) -> f64 {
         match self {
             Self::Logistic { y, n } => n * (y + 0.5) / (n + 1.0) - y,
@@ -123,7 +123,7 @@ impl Dual {
         })
     }
 
-    /// D and its gradient; `None` outside the domain.
+    /// Computes D and its gradient. Returns `None` outside the domain.
     fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
         let n = alpha.len();
         let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))
@@ -162,7 +162,7 @@ impl Dual {
     }
 }
 
-/// Σ of a model's prior.
+/// Returns the covariance matrix Σ of a model's prior.
 fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     Ok(match &model.prior.covariance {
         Covariance::Dense(sigma) => sigma.clone(),
@@ -187,7 +187,7 @@ fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     })
 }
 
-/// The design's rows, by their entries.
+/// Returns the rows of the design, each as its nonzero entries.
 fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     match design {
         Design::Identity => (0..n).map(|i| vec![(i, 1.0)]).collect(),
@@ -221,7 +221,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The two-loop recursion.
+/// Computes the search direction by the two-loop recursion.
 fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::new();
@@ -292,8 +292,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// The rows that separate the causes of the dual's speed-up: the formulation solved by plain L-BFGS, and Jensen's
-/// solver on dense algebra.
+/// Writes the rows that separate the causes of the dual's speed-up. They solve the formulation by plain L-BFGS, and by
+/// Jensen's solver on dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

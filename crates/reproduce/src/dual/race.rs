@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Graphs below the folder of the data.
+/// Reads graphs from files in the folder of the data.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Files for Folder {
@@ -49,18 +49,18 @@ pub(super) struct Case {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
-    /// Absent if the solver does not support the model. `note` has the reason.
+    /// The final bound. It is absent if the solver does not support the model, and `note` has the reason.
     bound: Option<f64>,
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// Seconds since the start of building the model, and the bound.
+    /// Points of the run: seconds since the start of building the model, and the bound.
     curve: Vec<(f64, f64)>,
     note: String,
 }
 
 impl Run {
-    /// Seconds until the bound was within `slack` nats of `best`.
+    /// Returns the seconds until the bound was within `slack` nats of `best`.
     fn reaches(&self, best: f64, slack: f64) -> Option<f64> {
         let ends = self.bound.map(|bound| (self.seconds, bound));
         let mut points = self.curve.iter().copied().chain(ends);
@@ -81,7 +81,8 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-/// The bound along a run. Seconds count from before the model is built, so that no solver's preparation is omitted.
+/// Records the bound along a run. Seconds are counted from before the model is built, so that they include each
+/// solver's preparation.
 struct Trail {
     epoch: Instant,
     points: Vec<(f64, f64)>,
@@ -135,7 +136,7 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The solution of an existing model of a case.
+/// Solves an existing model of a case.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -145,7 +146,7 @@ pub(super) fn solved(
     solved_since(context, crate::now(), model, solver, max_seconds)
 }
 
-/// The solution of an existing model, with the seconds since `epoch`.
+/// Solves an existing model. Seconds are counted from `epoch`.
 fn solved_since(
     context: &Context<'_>,
     epoch: Instant,
@@ -169,7 +170,7 @@ fn solved_since(
     Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
 }
 
-/// A case's model at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
+/// Returns a case's model at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
@@ -202,10 +203,10 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
 /// Number of runs of a solver that finishes quickly.
 const REPEATS: usize = 10;
 
-/// Seconds after which a solver is not run again.
+/// Time in seconds after which a solver is not run again.
 const SHORT: f64 = 2.0;
 
-/// One solver on one case, stored for a resumed run.
+/// Runs one solver on one case. The result is stored for a resumed run.
 fn race(
     context: &mut Context<'_>,
     case: &Case,
@@ -255,7 +256,7 @@ fn race(
     })
 }
 
-/// The points of a curve that can be distinguished on an axis of logarithms, its last point included.
+/// Returns the points of a curve that can be distinguished on a logarithmic axis, including the last point.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (i, point) in curve.iter().enumerate() {
@@ -267,7 +268,8 @@ fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-/// All solvers on a case: rows and a chart of the distance from the best bound against seconds.
+/// Runs several solvers on a case. Writes their rows, and returns a chart of the distance from the best bound against
+/// seconds.
 pub(super) fn compare(
     context: &mut Context<'_>,
     case: &Case,
@@ -330,7 +332,7 @@ pub(super) fn compare(
     Ok(chart)
 }
 
-/// A table from columns of numbers.
+/// Creates a table from columns of numbers.
 pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Table, Failure> {
     let columns = columns
         .into_iter()

@@ -16,9 +16,9 @@ use crate::results::{Ours, What};
 /// One in this number of votes is held out.
 const HELD: usize = 10;
 
-/// A chamber's votes: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.
+/// A chamber: its votes (1 for yes, 0 for no, NaN where a member did not vote), and the party of each member.
 struct Chamber {
-    /// The beginning of its rows' names.
+    /// Prefix of the names of its rows.
     name: &'static str,
     title: &'static str,
     figure: &'static str,
@@ -26,7 +26,7 @@ struct Chamber {
     parties: Vec<String>,
 }
 
-/// The words of a column, by member.
+/// Returns the words of a column, one per member.
 fn words(column: &Column) -> Result<Vec<String>, Failure> {
     let levels = column.levels();
     let codes = column.codes(&levels)?;
@@ -35,7 +35,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// The House of 1984.
+    /// Reads the votes of the House in 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -48,7 +48,7 @@ impl Chamber {
         })
     }
 
-    /// The 106th Senate, 1999 and 2000.
+    /// Reads the votes of the 106th Senate, 1999 and 2000.
     fn senate(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/senate_106.csv")?)?;
         let columns = table.columns();
@@ -86,7 +86,7 @@ impl Chamber {
     }
 }
 
-/// One fit.
+/// The result of one fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
@@ -95,11 +95,12 @@ struct Found {
     error: f64,
     iterations: u64,
     seconds: f64,
-    /// Means of the first two scores.
+    /// Means of the first two scores of each member.
     scores: Vec<(f64, f64)>,
 }
 
-/// `E σ(η)` for η ~ N(mean, variance), by the trapezoid rule over eight standard deviations to either side.
+/// Returns `E σ(η)` for η ~ N(mean, variance), computed by the trapezoidal rule over eight standard deviations on
+/// either side.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);
@@ -143,7 +144,7 @@ pub(super) fn votes_of_the_senate(context: &mut Context<'_>) -> Result<(), Failu
     analysed(context, &senate, most)
 }
 
-/// Numbers of factors up to `most` under three bounds, with every tenth vote held out.
+/// Fits up to `most` factors with each of three bounds. Every tenth vote is held out.
 fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result<(), Failure> {
     let Chamber {
         name: chamber_name,
@@ -238,7 +239,7 @@ fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result
     context.figure(chamber.figure, &figure)
 }
 
-/// Members by their two scores, coloured by party.
+/// Plots the members by their two scores, coloured by party.
 fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     let mut chart = Chart::new("Members by their two scores, tilted bound")
         .x(Axis::new("first score"))

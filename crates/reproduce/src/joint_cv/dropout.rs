@@ -13,13 +13,13 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A run.
+/// The settings of a run.
 struct Plan {
     estimator: RecordEstimator,
     step_size: f64,
 }
 
-/// The loss along a run, which ends where the run diverges.
+/// Runs a plan, and returns the loss along the run. If the run diverges, the loss ends there.
 fn descend(
     objective: &GaussianDropout,
     plan: &Plan,
@@ -57,7 +57,7 @@ fn descend(
     Ok(curve)
 }
 
-/// Figure 5, on pixels of digits instead of a network's features of CIFAR-10.
+/// Draws Figure 5, with pixels of digits instead of features from a network for CIFAR-10.
 pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Naive,

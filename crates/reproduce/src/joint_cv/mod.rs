@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     parts: &[
         Piece {
             name: "table1-sonar",
-            about: "where the variance of gradients comes from, on Sonar",
+            about: "sources of gradient variance, on Sonar",
             from: Scale::Quick,
             run: variance::sonar,
         },

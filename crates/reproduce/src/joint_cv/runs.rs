@@ -39,7 +39,7 @@ pub(super) enum Method {
 }
 
 impl Method {
-    /// The name of the method in rows and legends.
+    /// Returns the name of the method in rows and legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Estimator(estimator, _) => estimator.name(),
@@ -48,14 +48,14 @@ impl Method {
     }
 }
 
-/// One run.
+/// The settings of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) method: Method,
-    /// Step size, or SMISO's γ.
+    /// Step size, or γ of SMISO.
     pub(super) step: f64,
     pub(super) batch: usize,
-    /// Spread of the start.
+    /// Standard deviation of the starting values.
     pub(super) spread: f64,
     pub(super) iterations: u64,
     /// The number of estimates of the bound.
@@ -65,14 +65,14 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// The bound along a run; `None` from the iteration at which it diverged.
+/// The bound along a run. Its values are `None` from the iteration at which the run diverged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Trace {
     pub(super) iterations: Vec<u64>,
     pub(super) elbo: Vec<Option<f64>>,
 }
 
-/// ω for which every coordinate is normal with this spread, which is one in the paper.
+/// Draws ω, whose coordinates are normal with standard deviation `spread`, which is one in the paper.
 pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     let mut out = vec![0.0; parameters];
     let purpose = rng::Purpose::new("reproduce").fold("joint-cv start");
@@ -81,10 +81,10 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// Number of draws in a block: few enough to remain in the cache, and enough to fill vectors.
+/// Size of a block of draws: small enough to remain in the cache, and large enough to fill vectors.
 const BLOCK: usize = 1 << 21;
 
-/// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
+/// Computes the bound at ω on all records. It is exact for logistic regression, and a sample mean for other models.
 pub(super) fn bound(model: &RecordModel, omega: &[f64], draws: usize, seed: u64) -> f64 {
     match model {
         RecordModel::Logistic(glm) => exact(glm, omega),
@@ -113,16 +113,16 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     Moments::of(&weights).mean()
 }
 
-/// Nodes of the trapezoidal rule for expectations over normal predictors, and the number of standard deviations that
-/// they cover.
+/// Number of nodes of the trapezoidal rule for expectations over normal predictors. The nodes cover `REACH` standard
+/// deviations on either side.
 const NODES: usize = 65;
 const REACH: f64 = 8.0;
 
 /// Number of records per chunk.
 const CHUNK: u32 = 1024;
 
-/// The mean-field bound of a logistic regression. Each record's term is an integral over its normal predictor, and the
-/// prior and the entropy have closed forms.
+/// Computes the mean-field bound of a logistic regression. Each record's term is an integral over its normal predictor,
+/// and the prior and the entropy have closed forms.
 fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     let d = glm.dim();
     let (mean, log_sd) = omega.split_at(d);
@@ -160,7 +160,7 @@ fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     likelihood + prior_and_entropy
 }
 
-/// The iterations after which the bound is estimated: closer together at the beginning.
+/// Returns the iterations after which the bound is estimated. They are closer together at the beginning.
 fn points(plan: &Plan) -> Vec<u64> {
     let (n, last) = (plan.points.max(2) as f64, plan.iterations as f64);
     let mut points: Vec<u64> = (1..=plan.points)
@@ -197,7 +197,7 @@ pub(super) fn run(
 /// The paper's α of SMISO.
 pub(super) const SMISO_ALPHA: f64 = 0.9;
 
-/// SMISO with the paper's α.
+/// Returns settings of SMISO with the paper's α.
 pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     SmisoSettings {
         alpha: SMISO_ALPHA,
@@ -208,7 +208,7 @@ pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     }
 }
 
-/// An estimator with the paper's settings.
+/// Returns settings of an estimator as in the paper.
 pub(super) fn settings(
     estimator: RecordEstimator,
     rule: Rule,

@@ -22,18 +22,18 @@ pub(super) struct Task {
     pub(super) small: bool,
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,
-    /// Reads its data.
+    /// Reads the task's data, and builds its model.
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
-    /// Spread of the normal numbers at which a run starts. From standard normal starts, the logarithms of MovieLens's
-    /// scales vary so much that the bound begins below −10¹⁴ nats.
+    /// Standard deviation of the normal numbers at which a run starts. From standard normal starts, the logarithms of
+    /// MovieLens's scales vary so much that the bound begins below −10¹⁴ nats.
     pub(super) spread: f64,
-    /// Epochs of a run, quick and as in the paper.
+    /// Numbers of epochs of a run, at the quick scale and at the paper's scale.
     pub(super) epochs: [u64; 2],
-    /// Seeds of a run at the paper's scale.
+    /// Number of seeds of a run at the paper's scale.
     pub(super) seeds: u64,
-    /// Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
+    /// Values of Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
     pub(super) variances: [f64; 3],
-    /// Table 3, if present.
+    /// Values of Table 3, if it has the task.
     pub(super) times: Option<Times>,
     /// Step sizes γ of SMISO (appendix D).
     pub(super) smiso: &'static [f64],
@@ -44,7 +44,7 @@ pub(super) struct Task {
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
-    /// The time of `joint`, which has its SVRG form for MovieLens.
+    /// The time of `joint`. For MovieLens it is the time of its SVRG form.
     pub(super) joint: f64,
     pub(super) inc: Option<f64>,
     pub(super) full_naive: f64,
@@ -61,7 +61,7 @@ pub(super) enum RecordModel {
     Components(Ppca),
 }
 
-/// Runs generic code on whichever model a task has.
+/// Runs generic code on the density of a model, whatever its type.
 macro_rules! with_density {
     ($model:expr, $density:ident => $body:expr) => {
         match $model {
@@ -74,7 +74,7 @@ macro_rules! with_density {
 pub(super) use with_density;
 
 impl RecordModel {
-    /// Number of records and of dimensions.
+    /// Returns the number of records and the dimension.
     pub(super) fn size(&self) -> (usize, usize) {
         with_density!(self, density => (density.records(), density.dim()))
     }
@@ -203,7 +203,7 @@ pub(super) static TASKS: [Task; 6] = [
 ];
 
 impl Task {
-    /// The update rule of its runs.
+    /// Returns the update rule of the runs on this task.
     pub(super) fn rule(&self) -> Rule {
         match self.small {
             true => Rule::Sgd,
@@ -211,7 +211,7 @@ impl Task {
         }
     }
 
-    /// The task of this name.
+    /// Returns the task with this name.
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         let found = TASKS.iter().find(|task| task.name == name);
         found.ok_or_else(|| Failure::Method(format!("no task is called {name}")))
@@ -219,15 +219,15 @@ impl Task {
 }
 
 impl From<ShapeError> for Failure {
-    /// Data of other shapes than the paper's.
+    /// Converts errors about data whose shapes differ from the paper's.
     fn from(error: ShapeError) -> Self {
         Self::Data(error.to_string())
     }
 }
 
-/// Logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the paper's
-/// Table 2. The paper does not state a scaling. This scaling is the one of both sets in the LIBSVM collection, and with
-/// it Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
+/// Builds a logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the
+/// paper's Table 2. The paper does not state a scaling. This scaling is the one of both sets in the LIBSVM collection,
+/// and with it Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -260,7 +260,7 @@ fn australian(context: &Context<'_>) -> Result<RecordModel, Failure> {
     logistic(&features, &outcomes)
 }
 
-/// The last column, and the numbers of the others.
+/// Splits off the last column. Returns it with the numbers of the other columns.
 fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), Failure> {
     let (last, features) = table
         .columns()
@@ -270,7 +270,7 @@ fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), F
     Ok((last, numbers.collect::<Result<_, Failure>>()?))
 }
 
-/// Pixels and labels of the training digits.
+/// Reads pixels and labels of the training digits.
 pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failure> {
     let file = |name: &str| -> Result<Vec<u8>, Failure> {
         let path = context.data(name)?;
@@ -311,8 +311,8 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-/// Principal components of pixels in [0, 1] that are centred but not standardised, according to one sentence of the
-/// paper. Another sentence says that they are standardised.
+/// Builds a model of principal components of pixels in [0, 1]. The pixels are centred but not standardised, according
+/// to one sentence of the paper. Another sentence says that they are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

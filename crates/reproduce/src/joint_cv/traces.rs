@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// The runs on a task, in the order of legends.
+/// Returns the methods that run on a task, in the order of legends.
 pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     let rule = task.rule();
     let paper = scale == Scale::Paper;
@@ -46,7 +46,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     methods
 }
 
-/// The step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
+/// Returns the step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
@@ -70,16 +70,16 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 /// are more precise than the bounds.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// The number of bounds along a run.
+/// Number of estimates of the bound along a run, at the quick scale and at the paper's scale.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The number of bounds along a run if a bound is cheap.
+/// Number of bounds along a run if a bound is cheap, at the quick scale and at the paper's scale.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
-/// The runs of a method with one step size.
+/// The runs of a method with one step size, one run per seed.
 struct Curve {
     step: f64,
-    /// The mean over seeds of the bound at each point; `None` if a run had diverged.
+    /// Mean over seeds of the bound at each point, or `None` if a run had diverged.
     mean: Vec<Option<f64>>,
     /// The last bound of each seed.
     ends: Vec<Option<f64>>,
@@ -101,22 +101,22 @@ impl Curve {
         }
     }
 
-    /// The last of the mean bounds.
+    /// Returns the last of the mean bounds.
     fn last(&self) -> Option<f64> {
         self.mean.last().copied().flatten()
     }
 }
 
-/// The runs of a method by step size.
+/// The runs of a method with all step sizes.
 struct Runs {
     iterations: Vec<u64>,
-    /// Seconds an iteration.
+    /// Seconds per iteration.
     seconds: f64,
     curves: Vec<Curve>,
 }
 
 impl Runs {
-    /// The best step size chosen for each point in hindsight.
+    /// Returns the largest mean bound over step sizes at each point, that is, with the step size chosen in hindsight.
     fn best(&self) -> Vec<Option<f64>> {
         (0..self.iterations.len())
             .map(|i| {
@@ -130,7 +130,7 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
-    /// The runs with the step size that gives the highest final bound.
+    /// Returns the runs with the step size that gives the highest final bound.
     fn highest(&self) -> Option<&Curve> {
         let ends = self.curves.iter();
         let ends = ends.filter_map(|curve| Some((curve, curve.last()?)));
@@ -138,7 +138,7 @@ impl Runs {
             .map(|(curve, _)| curve)
     }
 
-    /// The point at which the bound first reaches `level`.
+    /// Returns the point at which the bound first reaches `level`.
     fn reaches(&self, level: f64) -> Option<usize> {
         self.best()
             .iter()
@@ -146,7 +146,7 @@ impl Runs {
     }
 }
 
-/// Seeds of a method, or one seed if an iteration passes over all records.
+/// Returns the number of seeds of a method. A method whose iteration passes over all records has one seed.
 fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
@@ -155,12 +155,12 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The figure of these runs, which is the key of their storage.
+    /// Name of the figure. It is the key under which the runs are stored.
     figure: &'static str,
 }
 
 impl Lineup {
-    /// Figure 3.
+    /// Returns the lineup of Figure 3.
     fn best(context: &Context<'_>, task: &Task) -> Self {
         let scale = context.scale();
         let all = methods(task, scale).into_iter();
@@ -173,7 +173,8 @@ impl Lineup {
         }
     }
 
-    /// Figure 7: SGD with the step sizes equivalent to SMISO's γ, α |B| γ / N (Eq. 26), for one seed.
+    /// Returns the lineup of Figure 7: SGD for one seed, with the step sizes α |B| γ / N that are equivalent to SMISO's
+    /// γ (Eq. 26).
     fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
             RecordEstimator::JointSvrg
@@ -191,7 +192,7 @@ impl Lineup {
         }
     }
 
-    /// The comparison in Figure 6: the same estimators as in Figure 3, and SMISO, from one seed.
+    /// Returns the lineup of Figure 6: the same estimators as in Figure 3, and SMISO, for one seed.
     fn adaptive(context: &Context<'_>, task: &Task) -> Self {
         let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
@@ -208,7 +209,7 @@ impl Lineup {
     }
 }
 
-/// All runs of a task by method.
+/// Runs all methods of a lineup on a task.
 fn runs_of(
     context: &mut Context<'_>,
     model: &RecordModel,
@@ -267,13 +268,13 @@ fn runs_of(
     Ok(found)
 }
 
-/// Points of a curve, without diverged ones.
+/// Returns a series of the points of a curve, without diverged ones.
 fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>]) -> Series {
     let points = x.zip(y).filter_map(|(x, y)| y.map(|y| (x, y)));
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound in the figure. Earlier bounds are far lower and would hide the rest.
+/// Returns the lowest bound that the figure shows. Earlier bounds are far lower and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -282,13 +283,13 @@ fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     Some(early - 0.2 * (end - early).abs())
 }
 
-/// The bounds above the lowest one shown.
+/// Replaces the bounds below the lowest one shown by `None`.
 fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
     let seen = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
     bounds.iter().map(|b| b.filter(seen)).collect()
 }
 
-/// The panels of Figures 3 and 8 for one task, with their rows.
+/// Draws the panels of Figures 3 and 8 for one task, and writes their rows.
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
@@ -329,7 +330,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     rows(context, task, &all)
 }
 
-/// Final bounds, and how much earlier the joint estimators reach the final bound of naive.
+/// Writes rows with the final bounds, and with how much earlier the joint estimators reach the final bound of naive.
 fn rows(
     context: &mut Context<'_>,
     task: &Task,
@@ -389,7 +390,7 @@ fn rows(
     Ok(())
 }
 
-/// The last bound with the best step size, with its standard error over seeds.
+/// Returns the final bound with the best step size, and its standard error over seeds.
 fn final_bound(runs: &Runs) -> Ours {
     let Some(curve) = runs.highest() else {
         return Ours::none("every step size diverged");
@@ -402,8 +403,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// The difference between the final bounds of two methods, each with its own best step size, compared seed by seed if
-/// they share seeds.
+/// Returns the difference between the final bounds of two methods, each with its own best step size. Methods with
+/// common seeds are compared seed by seed.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);
@@ -411,7 +412,7 @@ fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     Some(Ours::mean_of(&gaps).note("best step sizes, seed by seed"))
 }
 
-/// Figures 6 and 7 for one task: Adam against SGD.
+/// Draws Figures 6 and 7 for one task: Adam against SGD.
 fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
@@ -447,7 +448,7 @@ fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     context.figure(&format!("figure6-{}", name.to_lowercase()), &figure)
 }
 
-/// The lowest last bound of a figure's methods.
+/// Returns the lowest final bound among a figure's methods.
 fn lowest_end(all: &[(&'static str, Runs)]) -> Option<f64> {
     let ends = all.iter().filter_map(|(_, runs)| runs.last());
     ends.reduce(f64::min)

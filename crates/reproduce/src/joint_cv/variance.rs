@@ -21,13 +21,13 @@ use crate::results::{Ours, What};
 /// A figure and its standard error.
 type Figures = (f64, f64);
 
-/// Variances at an iteration: of the naive estimator's parts, and of estimators.
+/// Variances at an iteration: the parts of the naive estimator's variance, and the variances of other estimators.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
     iteration: u64,
-    /// Total, subsampling, Monte Carlo.
+    /// Total, subsampling and Monte Carlo variance of the naive estimator.
     naive: [Figures; 3],
-    /// Estimators with a control variate, in the requested order.
+    /// Variances of estimators with a control variate, in the requested order.
     totals: Vec<Figures>,
 }
 
@@ -36,7 +36,7 @@ struct Look<'p> {
     task: &'p Task,
     step: f64,
     iterations: u64,
-    /// When to look.
+    /// Iterations at which variances are measured.
     at: &'p [u64],
     estimators: &'p [RecordEstimator],
     samples: usize,
@@ -152,7 +152,7 @@ fn look<D: RecordDensity>(
     Ok(points)
 }
 
-/// Table 1 for one task.
+/// Writes the rows of Table 1 for one task.
 fn table1(context: &mut Context<'_>, task: &Task) -> Result<(), Failure> {
     let kept = context.keep(&format!("table1-{}", task.name), |context| {
         context.say(format!("variances at the endpoint of {}", task.name));
@@ -222,7 +222,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// The rows of Table 1 for centred pixels, whose values are closer to the paper's.
+/// Writes the rows of Table 1 for centred pixels, whose values are closer to the paper's.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",
@@ -240,7 +240,7 @@ pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("MovieLens")?)
 }
 
-/// Figures 1 and 2: variances along a run on the small tasks.
+/// Draws Figures 1 and 2: variances along a run on the small tasks.
 pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Cv,

@@ -17,8 +17,9 @@ use crate::results::{Ours, What};
 /// Temperatures at which log C is compared.
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
-/// log C(T) of the abstracts, by the bound that VT uses here and by the paper's hundred draws, with both bounds from
-/// Jensen's inequality. The bound is also compared with annealed importance sampling, on a corpus that is small enough.
+/// Computes log C(T) of the abstracts by the bound that VT uses here and by the paper's hundred draws. Both estimates
+/// are lower bounds by Jensen's inequality. On a smaller corpus, the bound is also compared with annealed importance
+/// sampling.
 pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;
@@ -76,7 +77,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// The bound and annealed importance sampling from both ends.
+/// Compares the bound with annealed importance sampling from both ends.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";

@@ -11,8 +11,8 @@ use crate::results::{Ours, What};
 
 /// Weight of the first Gaussian; both have variance 1.
 const WEIGHT: f64 = 0.3;
-/// The means of the Gaussians. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the
-/// optimum splits, which is between the second and the third of the paper's temperatures.
+/// Means of the Gaussians. The optimum splits at a temperature equal to the variance of the data, 1 + 4 · 3.2² · 0.3 ·
+/// 0.7 = 9.6. This is between the second and the third of the paper's temperatures.
 const MEANS: [f64; 2] = [-3.2, 3.2];
 /// Variance of the means' prior.
 const PRIOR: f64 = 100.0;
@@ -20,7 +20,7 @@ const PRIOR: f64 = 100.0;
 const POINTS: u64 = 500;
 /// Temperatures of the figure.
 const TEMPERATURES: [f64; 4] = [20.0, 13.0, 8.5, 1.0];
-/// Points of the grid in each direction, and its range.
+/// Number of points of the grid in each direction. The grid extends from −`RANGE` to `RANGE`.
 const GRID: usize = 81;
 const RANGE: f64 = 8.0;
 
@@ -36,7 +36,7 @@ fn data() -> Vec<f64> {
         .collect()
 }
 
-/// The objective at the means with q(z) optimal: log prior + Σ_n log Σ_k (π_k N(x_n; μ_k, 1))^(1/T), in nats.
+/// Returns the objective at the means, with optimal q(z): log prior + Σ_n log Σ_k (π_k N(x_n; μ_k, 1))^(1/T), in nats.
 fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
     let part = |x: f64, mean: f64, weight: f64| {
         (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * LOG_TWO_PI) / temperature
@@ -56,7 +56,7 @@ fn axis(i: usize) -> f64 {
     RANGE * (2.0 * i as f64 / (GRID - 1) as f64 - 1.0)
 }
 
-/// Grid points that lie above all their neighbours.
+/// Returns the grid points that lie above all their neighbours.
 fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     let at = |i: usize, j: usize| values[i * GRID + j];
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The four surfaces and their numbers of peaks.
+/// Draws the four surfaces, and counts their peaks.
 pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
     let data = data();
     let mut figure = Figure::new("").columns(2);

@@ -21,25 +21,25 @@ use crate::results::{Ours, Scale, What};
 /// Number of topics.
 pub(super) const TOPICS: usize = 500;
 
-/// Scores in a run.
+/// Number of scores per run.
 const SCORES: f64 = 10.0;
 
-/// A corpus and how long it is learned from.
+/// A corpus, and the length of its fits.
 pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
-    /// Passes over the documents at the quick scale and at the paper's.
+    /// Numbers of passes over the documents, at the quick scale and at the paper's scale.
     passes: [f64; 2],
-    /// Lengths of annealing schedules, in passes, likewise.
+    /// Lengths of annealing schedules in passes, at the quick scale and at the paper's scale.
     schedules: [[f64; 3]; 2],
-    /// Passes after which temperatures are 1 in the runs with a cooling.
+    /// Number of passes after which the temperature is 1, in runs with a cooling.
     cooling: f64,
     /// Share of the documents that are held out.
     heldout: f64,
 }
 
-/// The paper has 640 000 abstracts, and this reproduction trains on 99 000, so one pass of the paper is 6.4 of these,
-/// step for step.
+/// The abstracts of arXiv. The paper has 640 000 abstracts, and this reproduction trains on 99 000. One pass of the
+/// paper therefore has as many steps as 6.4 passes here.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -49,7 +49,8 @@ pub(super) const ARXIV: Experiment = Experiment {
     heldout: 0.01,
 };
 
-/// A hundredth of a pass over 2 246 documents is less than a minibatch, so the schedules are ten times as long.
+/// The news of the Associated Press. A hundredth of a pass over 2 246 documents is less than a minibatch, so the
+/// schedules are ten times as long.
 const AP: Experiment = Experiment {
     name: "ap",
     title: "Associated Press",
@@ -68,19 +69,19 @@ struct Run {
     /// The bound of the tempered model, if a global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
-    /// (pass, nats per word).
+    /// Pairs of pass and score, in nats per word.
     scores: Vec<(f64, f64)>,
-    /// (pass, temperature).
+    /// Pairs of pass and temperature.
     temperatures: Vec<(f64, f64)>,
 }
 
-/// Figure 2, abstracts of papers.
+/// Draws Figure 2 for abstracts of papers.
 pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     experiment(context, &ARXIV, &[path], SourceSettings::default())
 }
 
-/// Figure 2, news. The paper's third corpus is not available; this one is public.
+/// Draws Figure 2 for news. The paper's third corpus is not available, and this one is public.
 pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("ap/ap.dat.gz")?;
     let settings = SourceSettings {
@@ -91,14 +92,14 @@ pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     experiment(context, &AP, &[path], settings)
 }
 
-/// Figure 2 for a corpus that the user supplies.
+/// The settings of Figure 2 for a corpus that the user supplies.
 const GIVEN: Experiment = Experiment {
     name: "given",
     title: "the given corpus",
     ..ARXIV
 };
 
-/// Figure 2, of the file of `--corpus`.
+/// Draws Figure 2 for the corpus of `--corpus`.
 pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.corpus() {
         Some(path) => experiment(context, &GIVEN, &[path], SourceSettings::default()),
@@ -113,7 +114,7 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
 /// Number of draws in the paper's Monte Carlo estimate.
 pub(super) const DRAWS: usize = 100;
 
-/// The policies of the figure, by name.
+/// Returns the policies of the figure with their names.
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
     let mut policies = vec![("SVI".to_owned(), Temper::None)];
     for passes in experiment.schedules[usize::from(scale == Scale::Paper)] {
@@ -146,14 +147,14 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
     policies
 }
 
-/// VT with both starts, keeping the better result.
+/// Name of VT with both starts, which keeps the better result.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
-/// Number of minibatches between two temperatures in the paper; here it is at most a pass.
+/// Number of minibatches between two updates of the temperature, as in the paper. Here it is limited to a pass.
 const EVERY: u64 = 1_000;
 
-/// The policy with a cooling, which the paper does not have.
+/// Adds a cooling to a policy, which the paper does not have.
 fn cooled(mut temper: Temper, passes: f64) -> Temper {
     if let Temper::Global(GlobalTempering { cooling, .. })
     | Temper::Local(LocalTempering { cooling, .. }) = &mut temper
@@ -166,7 +167,7 @@ fn cooled(mut temper: Temper, passes: f64) -> Temper {
 /// Points of a curve, or the lower and upper ends of a band.
 type Pairs = Vec<(f64, f64)>;
 
-/// The curve whose points are medians over curves of the same passes, and the range of the curves as a band.
+/// Returns the median over curves at each pass, and the range of the curves as a band.
 fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
     let points = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
     (0..points)
@@ -228,7 +229,7 @@ fn experiment(
     context.figure(&format!("figure2-{}", experiment.name), &figure)
 }
 
-/// The corpus, built if necessary.
+/// Opens the corpus, and builds it if necessary.
 pub(super) fn corpus(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -248,7 +249,7 @@ pub(super) fn corpus(
     Ok(Corpus::open(&path)?)
 }
 
-/// The rows of a policy's runs, and their gains over the plain ones with the same seeds.
+/// Writes the rows of a policy's runs, and their gains over the plain runs with the same seeds.
 fn rows(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -320,7 +321,7 @@ fn tempered_row(
     Ok(())
 }
 
-/// Scores and temperatures of all policies along their passes.
+/// Draws the scores and temperatures of all policies along their passes.
 fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure {
     let mut scores = Chart::new(format!("{}: held-out log predictive", experiment.title))
         .x(Axis::new("passes"))

@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// Number of signatures shown for a call that matches none.
+/// The number of signatures to show for a call that matches none.
 const SHOWN: usize = 5;
 
 /// A function that the author of the call may have meant.
@@ -24,14 +24,14 @@ pub(super) struct Candidate {
     pub(super) ty: Cow<'static, FunctionType>,
 }
 
-/// The outcome of overload resolution.
+/// The result of overload resolution.
 enum Resolution {
     Found(usize),
     Ambiguous(Vec<usize>),
     None,
 }
 
-/// What a call means, given its name: `foo_lupdf` is `foo_lpdf` without its constants.
+/// Returns the name of the normalised density if `name` is `foo_lupdf` or `foo_lupmf`: `foo_lpdf` or `foo_lpmf`.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -39,7 +39,7 @@ fn normalised(name: &str) -> Option<String> {
         .or_else(|| stem("_lupmf").map(|stem| format!("{stem}_lpmf")))
 }
 
-/// Whether a function takes `|` after its first argument.
+/// Returns whether a function takes `|` after its first argument.
 fn takes_bar(name: &str) -> bool {
     [
         "_lpdf", "_lupdf", "_lpmf", "_lupmf", "_cdf", "_lcdf", "_lccdf",
@@ -71,8 +71,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The level required of the last argument. Settings of Laplace's approximation must be data, except the start of the
-/// search, which is the first element of the same tuple.
+/// Returns the level required of the last argument. Settings of Laplace's approximation must be data, except the
+/// start of the search, which is the first element of the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -85,8 +85,8 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level required of further arguments that a function takes as a tuple. It is the level that it requires when they
-/// are written separately.
+/// Returns the level required of further arguments that a function takes as a tuple. It is the same level as for
+/// separate arguments.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -115,7 +115,8 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// The error of a call with this signature. In a `~` statement the variate is the first argument, written in front.
+/// Explains why a call does not match this signature. In a `~` statement, the variate is the first argument, written
+/// in front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -143,7 +144,7 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as called. In a `~` statement the variate is in front.
+/// Formats a signature as it is called. In a `~` statement, the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -152,7 +153,7 @@ fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     format!("{} ~ {name}({})", variate.ty, rest.join(", "))
 }
 
-/// Advice about a variate that must be integer.
+/// Suggests what to do if the variate must be an integer and is not.
 fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
     let (found, _) = args.first()?;
     let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
@@ -181,7 +182,7 @@ fn types_of(args: &[Expr]) -> Vec<(Type, Level)> {
 }
 
 impl Checker {
-    /// User functions and library signatures with this name.
+    /// Returns the user functions and library signatures with this name.
     pub(super) fn candidates(&self, name: &str) -> Vec<Candidate> {
         let user = self
             .by_name
@@ -201,7 +202,7 @@ impl Checker {
         user.chain(library).collect()
     }
 
-    /// A call as an expression.
+    /// Checks a call that is used as an expression.
     pub(super) fn call_expr(&mut self, call: &ast::Call, span: Span) -> Checking<Expr> {
         let (call_out, result, level) = self.call(call, span)?;
         if result == Type::Void {
@@ -214,7 +215,7 @@ impl Checker {
         Ok(self.node(ExprKind::Call(call_out), result, level, span))
     }
 
-    /// A call, with its result type (which may be void) and level.
+    /// Checks a call. Returns it with its result type, which may be void, and its level.
     pub(super) fn call(&mut self, call: &ast::Call, span: Span) -> Checking<(Call, Type, Level)> {
         let written = &call.name.name;
         let plain = normalised(written);
@@ -267,7 +268,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report that explains why there is none.
+    /// Returns the best candidate, or reports why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -344,7 +345,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called in the current context.
+    /// Checks that a function of this name may be called in the current context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {
@@ -417,7 +418,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The functions that an argument names, one for each overload.
+    /// Returns the functions that an argument names, one for each overload.
     fn named_functions(
         &mut self,
         arg: &ast::Expr,
@@ -457,7 +458,8 @@ impl Checker {
         self.node(kind, ty, Level::Data, span)
     }
 
-    /// Calls of `ode_rk45`, `reduce_sum` and the like: the signature follows from the function passed.
+    /// Checks a call of `ode_rk45`, `reduce_sum` or a similar function. Its signature follows from the function that
+    /// is passed.
     fn variadic(
         &mut self,
         id: BuiltinId,
@@ -561,8 +563,8 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Calls of `integrate_1d`, `map_rect` and similar functions, whose first arguments are functions of one fixed
-    /// type.
+    /// Checks a call of `integrate_1d`, `map_rect` or a similar function, whose first arguments are functions of one
+    /// fixed type.
     fn fixed_higher_order(
         &mut self,
         name: &str,
@@ -610,7 +612,7 @@ fn is_function(ty: &Type) -> bool {
     matches!(ty, Type::Function(_))
 }
 
-/// Whether a function can be passed for an argument of type `want`.
+/// Returns whether a function of type `have` can be passed for an argument of type `want`.
 fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
     have.result == want.result
         && have.params.len() == want.params.len()
@@ -621,7 +623,7 @@ fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
         })
 }
 
-/// All combinations of one element per list.
+/// Returns all combinations that take one element from each list.
 fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> {
     let mut out: Vec<Vec<Candidate>> = vec![Vec::new()];
     for (_, candidates, _) in passed {
@@ -640,7 +642,7 @@ fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> 
     out
 }
 
-/// The report of a call that matches no signature, with the closest ones.
+/// Reports a call that matches no signature, and lists the closest signatures.
 pub(super) fn no_match(
     name: &str,
     candidates: &[Candidate],
@@ -688,7 +690,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// The distance between a call and a signature, by which the closest signatures are shown first.
+/// Returns the distance between a call and a signature. The closest signatures are shown first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -1,4 +1,4 @@
-//! Declarations: sizes and constraints.
+//! Checks declarations: their sizes and constraints.
 
 use super::{Checker, Checking, types};
 use crate::diagnostic::{Code, Diagnostic};
@@ -41,7 +41,7 @@ impl Checker {
         })
     }
 
-    /// A value that can be assigned to a target of type `ty`.
+    /// Converts `value` so that it can be assigned to a target of type `ty`.
     pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));
@@ -254,7 +254,7 @@ impl Checker {
         })
     }
 
-    /// A bound of a variable of type `whole`: a scalar, or a value of the same type.
+    /// Checks a bound of a variable of type `whole`. The bound is a scalar or a value of the same type.
     fn bound(
         &mut self,
         expr: Option<&ast::Expr>,

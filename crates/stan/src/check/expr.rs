@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use super::{Checker, Checking, Poison, types};
 use crate::diagnostic::{Code, Diagnostic};
@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
 
-/// The library functions that provide the signatures of an operator.
+/// Returns the names of the library functions whose signatures an operator has.
 fn operator_functions(op: InfixOp) -> &'static [&'static str] {
     use InfixOp::*;
     match op {
@@ -56,7 +56,7 @@ fn binary_op(op: InfixOp) -> BinaryOp {
     }
 }
 
-/// An operator applied to types.
+/// An operator that is applied to operands of given types.
 pub(super) struct Operation {
     pub(super) op: BinaryOp,
     pub(super) left: Type,
@@ -64,7 +64,7 @@ pub(super) struct Operation {
     pub(super) result: Type,
 }
 
-/// The signature of an operator that needs the fewest promotions for these operands.
+/// Returns the signature of an operator that needs the fewest promotions for these operands.
 pub(super) fn operation(
     op: InfixOp,
     left: &Type,
@@ -95,7 +95,7 @@ pub(super) fn operation(
     })
 }
 
-/// The signature with the fewest promotions, or the first of several.
+/// Returns the signature with the fewest promotions. If there are several, the first one wins.
 fn cheapest<'a>(
     signatures: impl Iterator<Item = &'a FunctionType>,
     args: &[&Type],
@@ -181,13 +181,13 @@ impl Checker {
         }
     }
 
-    /// Checks all expressions, and reports the errors of each.
+    /// Checks all expressions, and reports the errors of each of them.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()
     }
 
-    /// An expression that must be an `int`.
+    /// Checks an expression that must be an `int`.
     pub(super) fn int_expr(&mut self, expr: &ast::Expr, what: &str) -> Checking<Expr> {
         let checked = self.expr(expr)?;
         if checked.ty == Type::Int {
@@ -353,7 +353,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The product that would be valid if one of the operands, both variables, were transposed.
+    /// Returns the product that would be valid if one of the two operands, which must be variables, were transposed.
     fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
         let name = |e: &Expr| match e.kind {
             ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),
@@ -420,7 +420,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Position and type of component `number` of a tuple.
+    /// Returns the position and type of component `number` of a tuple.
     pub(super) fn component(
         &mut self,
         ty: &Type,
@@ -496,7 +496,7 @@ impl Checker {
     }
 }
 
-/// The level of an expression with these parts.
+/// Returns the level of an expression that consists of these parts.
 pub(super) fn join(parts: &[Expr]) -> Level {
     parts
         .iter()

@@ -1,4 +1,4 @@
-//! Indexing.
+//! Checks indexing.
 
 use super::{Checker, Checking};
 use crate::diagnostic::{Code, Diagnostic};
@@ -6,7 +6,7 @@ use crate::program::{Index, Type};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Number of indices that a value takes.
+/// Returns the number of indices that a value of type `ty` takes.
 fn rank(ty: &Type) -> usize {
     let (depth, inner) = ty.unwind();
     depth
@@ -17,7 +17,7 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// The type of `base[indices]`, which must not have more `indices` than the value allows.
+/// Returns the type of `base[indices]`. There must be at most as many `indices` as the value takes.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();

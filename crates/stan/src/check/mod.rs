@@ -1,4 +1,4 @@
-//! Syntax tree to typed program: names, types, block rules.
+//! Turns a syntax tree into a typed program: resolves names, and checks types and the rules of each block.
 
 mod call;
 mod decl;
@@ -22,19 +22,19 @@ use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 use crate::syntax::token::RESERVED;
 
-/// The outcome of [`check`].
+/// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The program, if there are no errors.
+    /// The program, or `None` if there are errors.
     pub program: Option<Program>,
     /// Errors and warnings, in the order of the source.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files into which the diagnostics point.
+    /// The files that the diagnostics refer to.
     pub files: Vec<SourceFile>,
 }
 
 impl Checked {
-    /// The diagnostics as text; see [`crate::diagnostic::render`].
+    /// Renders the diagnostics as text; see [`crate::diagnostic::render`].
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
@@ -100,14 +100,14 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
-/// The position of the checker.
+/// The context of the expression or statement that is being checked.
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
-    /// In a function body, the function's kind and result.
+    /// The kind and the result type of the function, inside a function body.
     function: Option<(FunctionKind, Type)>,
     loops: usize,
-    /// Whether the current expression is in the size of a declaration at the top of a block.
+    /// Whether the current expression is part of the size of a declaration at the top of a block.
     in_size: bool,
 }
 
@@ -209,14 +209,14 @@ impl Checker {
         self.context.block.unwrap_or(BlockKind::Functions)
     }
 
-    /// Whether the current statement is at the top level of its block, where declarations are global.
+    /// Returns whether the current statement is at the top level of its block, where declarations are global.
     fn at_top(&self) -> bool {
         self.scopes.len() == 1
             && self.block_kind() != BlockKind::Functions
             && self.block_kind() != BlockKind::Model
     }
 
-    /// A new expression node.
+    /// Creates an expression node.
     fn node(&mut self, kind: ExprKind, ty: Type, level: Level, span: Span) -> Expr {
         let id = ExprId(self.next_expr);
         self.next_expr += 1;
@@ -230,7 +230,7 @@ impl Checker {
         }
     }
 
-    /// The expression converted to a type.
+    /// Converts an expression to a type.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -246,7 +246,7 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Whether a name may be used for a new declaration; otherwise reports it.
+    /// Checks that a name may be used for a new declaration, and reports an error if not.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);
@@ -301,7 +301,7 @@ impl Checker {
         result
     }
 
-    /// The level of variables that the current block declares.
+    /// Returns the level of variables that the current block declares.
     fn block_level(&self) -> Level {
         match self.block_kind() {
             BlockKind::Functions

@@ -1,4 +1,4 @@
-//! Statements.
+//! Checks statements.
 
 use super::call::Candidate;
 use super::expr::operation;
@@ -14,7 +14,7 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Statements of one scope, without erroneous ones.
+    /// Checks the statements of one scope, and returns those without errors.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -149,7 +149,7 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
-    /// `if … else if … else …`: each `else if` is an `if` nested in the previous one.
+    /// Checks `if … else if … else …`. Each `else if` is an `if` nested in the previous one.
     fn branches(
         &mut self,
         branches: &[(ast::Expr, ast::Stmt)],
@@ -424,7 +424,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// In `(a, b) = …`, no variable may occur twice.
+    /// Checks that no variable occurs twice in `(a, b) = …`.
     fn distinct(&mut self, target: &LValue, assigned: &mut Vec<VariablePart>) -> Checking<()> {
         match target {
             LValue::Tuple(parts) => parts
@@ -454,7 +454,7 @@ impl Checker {
         }
     }
 
-    /// An index on the left side may not read a variable to which the same left side assigns.
+    /// Checks that no index on the left side reads a variable to which the same left side assigns.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -473,7 +473,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, rewritten as a call of its density.
+    /// Rewrites a `~` statement of a distribution that takes functions as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,
@@ -524,7 +524,7 @@ impl Checker {
         })
     }
 
-    /// The densities and mass functions of a distribution.
+    /// Returns the densities and mass functions of a distribution.
     fn distribution(&mut self, dist: &ast::Ident) -> Checking<Vec<Candidate>> {
         let name = &dist.name;
         for suffix in ["_lpdf", "_lupdf", "_lpmf", "_lupmf"] {

@@ -1,4 +1,4 @@
-//! Advice: similar names, and replacements for functions that Stan has removed.
+//! Suggests similar names, and replacements for functions that Stan has removed.
 
 use crate::program::signatures::BuiltinId;
 
@@ -17,7 +17,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("logN", "`lognormal_lpdf`"),
 ];
 
-/// The replacement for a function that Stan has removed.
+/// Returns the replacement for a function that Stan has removed.
 pub(super) fn replacement(name: &str) -> Option<String> {
     if let Some((_, modern)) = REPLACED.iter().find(|(old, _)| *old == name) {
         return Some((*modern).to_owned());
@@ -41,7 +41,7 @@ pub(super) fn replacement(name: &str) -> Option<String> {
     None
 }
 
-/// Distributions of the library, without suffix.
+/// Returns the names of the library's distributions, without suffix.
 pub(super) fn distributions() -> impl Iterator<Item = &'static str> {
     BuiltinId::all().filter_map(|id| {
         let name = id.name();

@@ -17,7 +17,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "uniform",
@@ -120,7 +120,7 @@ fn beta_tails(a: f64, b: f64, y: f64) -> Tails {
     Tails::new(ln_inc_beta(a, b, y.clamp(0.0, 1.0)))
 }
 
-/// log I_x(a, b) at x = inv_logit(t), and the log of its complement.
+/// Returns log I_x(a, b) at x = inv_logit(t), and the log of its complement.
 pub fn log_inc_beta<'g>(a: E<'g>, b: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     let op = ElemOp::LogIncBeta;
     (a.op3(op, b, t), b.op3(op, a, -t))

@@ -2,8 +2,8 @@
 //! of terms with the arguments on which they depend, its distribution functions and sampler, and the same formulas over
 //! the graph. All distributions share the code for vectorisation, sizes and domain checks.
 //!
-//! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file of its kind
-//! here.
+//! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file for its kind of
+//! distribution here.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -46,7 +46,7 @@ pub use univariate::{Suffix, Univariate};
 
 use crate::functions::NamedBuiltin;
 
-/// All univariate distributions.
+/// Returns all univariate distributions.
 pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     [
         real_line::TABLE,
@@ -60,7 +60,7 @@ pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     .flatten()
 }
 
-/// All multivariate distributions.
+/// Returns all multivariate distributions.
 pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     [
         categories::TABLE,
@@ -77,7 +77,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
 /// Functions of models that are not distributions of one argument given the others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// The builder of a density or distribution function over the graph, if it has one.
+/// Returns the formula over the graph of a density or distribution function, if it has one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! The row of a distribution of whole values: vectors, matrices, categories, outcomes of regressions.
+//! Defines the row of a distribution of whole values: vectors, matrices, categories, outcomes of regressions.
 
 use super::formula::WholeFormula;
 use crate::functions::random::Draws;
@@ -10,29 +10,29 @@ use crate::value::error::FnResult;
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices.
+    /// Arrays of vectors and matrices may be.
     Arrays,
-    /// The outcome alone.
+    /// Only the outcome may be.
     Outcome,
-    /// The outcome, its location, and arrays of vectors.
+    /// The outcome, its location, and arrays of vectors may be.
     Located,
-    /// Every one.
+    /// All arguments may be.
     All,
 }
 
 /// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
-/// functions use the shapes of their arguments, and its names are those of the functions.
+/// functions use the shapes of their arguments, and its names are the names of the functions.
 pub struct Multivariate {
-    /// Name of the density: `…_lpdf` or `…_lpmf`.
+    /// The name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The log density over the graph.
+    /// The log density over the graph, if it has one.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 
 impl Multivariate {
-    /// A distribution without optional parts. The terms of the density are bit masks over its arguments.
+    /// Creates a distribution without optional parts. The terms of the density are bit masks over its arguments.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
@@ -45,7 +45,7 @@ impl Multivariate {
         }
     }
 
-    /// Adds the sampler, with the name of its function.
+    /// Adds a sampler and the name of its function.
     pub const fn sample(
         mut self,
         name: &'static str,
@@ -61,7 +61,7 @@ impl Multivariate {
         self
     }
 
-    /// Names and implementations of its functions of known values.
+    /// Returns the names and implementations of the functions for known values.
     pub fn functions(&self) -> impl Iterator<Item = NamedBuiltin> {
         let density = (self.density, Builtin::Density(self.log_density));
         [Some(density), self.sampler].into_iter().flatten()

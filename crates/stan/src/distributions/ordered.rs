@@ -1,4 +1,4 @@
-//! Ordered outcomes.
+//! Distributions of ordered outcomes.
 
 use jensen_math::special::{log_diff_exp, log_phi, log1p_exp};
 
@@ -15,7 +15,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("ordered_logistic_lpmf", logistic)
         .sample("ordered_logistic_rng", |r, a| {
@@ -33,7 +33,8 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF `log_f`.
+/// Returns log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF
+/// `log_f`.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -90,7 +91,8 @@ fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -
     Ok(keep.term(2 | 4, sum))
 }
 
-/// log P(outcome `at`), counted from 0: the mass of η + noise between two cut points.
+/// Returns log P(outcome `at`), with categories counted from 0. It is the log of the mass of η + noise between two
+/// cut points.
 fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
     let lower = at.checked_sub(1).map(|i| cuts[i] - eta);
     let upper = cuts.get(at).map(|c| c - eta);
@@ -117,7 +119,7 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
     Ok(Value::Int(rng.categorical(&theta) as i32 + 1))
 }
 
-/// See its row.
+/// Lowers `ordered_logistic_lpmf`; see its row.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or an outcome is not a category.
@@ -157,7 +159,7 @@ fn lower_ordered_probit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Categories, locations and cut points.
+/// Returns the categories, locations and cut points.
 fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'a Sym)> {
     let cuts = w.passed[2].sym;
     if w.passed[0].sym.has_records(w.density.tape) {
@@ -174,7 +176,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, in which all outcomes of a category are combined.
+/// Sums over outcomes, combining all outcomes of one category.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],
@@ -249,7 +251,7 @@ fn ordered_terms<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// The term of one outcome for each record.
+/// Builds the term of one outcome for each record.
 fn record_ordered<'g>(
     w: &Whole<'g, '_>,
     y: E<'g>,

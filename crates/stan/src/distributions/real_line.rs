@@ -18,7 +18,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "normal",
@@ -148,7 +148,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_gumbel_tails),
 ];
 
-/// The tails of a standard normal number.
+/// Returns the tails of a standard normal number at `z`.
 pub fn normal_tails(z: f64) -> Tails {
     Tails {
         lower: log_phi(z),
@@ -228,7 +228,7 @@ fn lower_gumbel(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// (y − μ)/σ
+/// Returns (y − μ)/σ.
 fn standardised<'g>(d: &DensityBuilder<'g>) -> E<'g> {
     let [y, mu, sigma] = d.get();
     (y - mu) * sigma.recip()

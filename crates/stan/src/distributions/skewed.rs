@@ -23,7 +23,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "skew_normal",
@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
+/// Returns u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z
@@ -172,10 +172,11 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// Above this concentration the distribution is normal up to rounding, and the terms of the envelope cancel.
+/// The concentration above which the distribution is normal up to rounding. There, the terms of the envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
-/// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
+/// Draws a von Mises number by Best and Fisher's rejection from a wrapped Cauchy envelope. The result is in [−π, π)
+/// around 0, as Stan wraps it.
 fn von_mises(r: &mut Draws, x: &[f64]) -> f64 {
     let (mu, kappa) = (x[0], x[1]);
     if kappa < 1e-8 {
@@ -224,7 +225,7 @@ fn lower_exp_mod_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// [`log_tilted_phi`] over the graph.
+/// Builds [`log_tilted_phi`] over the graph.
 fn lower_log_tilted_phi<'g>(z: E<'g>, u: E<'g>) -> E<'g> {
     let exponent = z.lt(u).select(-0.5 * z.square(), u * (0.5 * u - z));
     exponent + (z - u).log_normal_scaled()
@@ -244,7 +245,7 @@ fn lower_skew_double_exponential(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// log I₀(κ)
+/// Builds log I₀(κ).
 fn log_bessel<'g>(kappa: E<'g>) -> E<'g> {
     kappa.num(0.0).op2(ElemOp::LogBesselI, kappa)
 }
@@ -257,7 +258,7 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The mass from −π to the outcome, and from the outcome to π.
+/// Builds the logs of the mass from −π to the outcome and of the mass from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;

@@ -252,7 +252,7 @@ fn lower_triangle(name: &str, m: &Matrix) -> FnResult<Matrix> {
     ))
 }
 
-/// The numbers of a square matrix, and its extent.
+/// Returns the numbers of a square matrix, and its extent.
 fn square(name: &str, m: &Value) -> FnResult<(Vec<Complex64>, usize)> {
     let m = match m {
         Value::ComplexMatrix(m) => m.clone(),
@@ -265,7 +265,7 @@ fn square(name: &str, m: &Value) -> FnResult<(Vec<Complex64>, usize)> {
     Ok((m.into_data(), n))
 }
 
-/// Eigenvalues and eigenvectors as values.
+/// Converts eigenvalues and eigenvectors to values of the language.
 fn spectrum(found: complex::Eigen) -> (Value, Value) {
     let n = found.values.len();
     (
@@ -289,7 +289,7 @@ fn general(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok(spectrum(found))
 }
 
-/// U and T with A = U T Uᴴ.
+/// Returns U and T with A = U T Uᴴ.
 fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     let (a, n) = square(name, m)?;
     let (u, t) = complex::schur(&a, n).ok_or_else(|| unfinished(name))?;
@@ -297,7 +297,7 @@ fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok((matrix(u), matrix(t)))
 }
 
-/// For a symmetric or Hermitian matrix.
+/// Returns the eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
 fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     if !matches!(m, Value::ComplexMatrix(_)) {
         let m = m.matrix()?;
@@ -323,7 +323,7 @@ fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok(spectrum(complex::eigen_hermitian(&a, n)))
 }
 
-/// U, singular values and V.
+/// Returns U, the singular values and V.
 fn svd(m: &Value) -> FnResult<(Value, Vec<f64>, Value)> {
     Ok(match m {
         Value::ComplexMatrix(m) => {
@@ -346,7 +346,7 @@ fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// `solve` of the columns of a vector or matrix.
+/// Applies `solve` to the columns of a vector or matrix.
 fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::Vector(x) => {
@@ -361,7 +361,7 @@ fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> F
     })
 }
 
-/// `solve` of the rows of a row vector or matrix.
+/// Applies `solve` to the rows of a row vector or matrix.
 fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::RowVector(x) => {
@@ -411,7 +411,7 @@ fn matrix_power(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(result))
 }
 
-/// The Moore–Penrose inverse from the singular values.
+/// Computes the Moore–Penrose inverse from the singular values.
 fn generalized_inverse(args: &[&Value]) -> FnResult<Value> {
     let m = args[0].matrix()?;
     let (u, s, v) = dense::svd(m);

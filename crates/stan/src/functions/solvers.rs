@@ -8,69 +8,69 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver with this name.
+/// The solver that a function calls, and the positions of its arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// `ode_…` and `integrate_ode_…`
+    /// `ode_…` and `integrate_ode_…`.
     Ode(OdeForm),
-    /// `dae` and `dae_tol`
+    /// `dae` and `dae_tol`.
     Dae(DaeForm),
-    /// `solve_…` and `algebra_solver…`
+    /// `solve_…` and `algebra_solver…`.
     Root(RootForm),
-    /// `integrate_1d`
+    /// `integrate_1d`.
     Integral,
-    /// `map_rect`
+    /// `map_rect`.
     Map,
 }
 
 /// The position of the settings among the arguments.
 #[derive(Clone, Copy, Debug)]
 enum Settings {
-    /// No settings.
+    /// There are no settings.
     Default,
-    /// Relative tolerance, absolute tolerance and limit on steps, which begin at this position.
+    /// Relative tolerance, absolute tolerance and largest number of steps begin at this position.
     Three(usize),
-    /// The settings of `ode_adjoint_tol_ctl`, which begin at this position.
+    /// The settings of `ode_adjoint_tol_ctl` begin at this position.
     Adjoint(usize),
 }
 
-/// A differential equation: initial states, initial time, output times, settings, further arguments.
+/// The arguments of a differential equation: initial states, initial time, output times, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct OdeForm {
     method: Method,
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// Position of the first argument of the right-hand side.
+    /// The position of the first argument of the right-hand side.
     pub rest: usize,
-    /// Number of further arguments, unless all remaining ones belong to the right-hand side.
+    /// The number of further arguments. `None` if all remaining arguments belong to the right-hand side.
     pub count: Option<usize>,
     /// Whether states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
-/// A differential-algebraic equation: initial states and derivatives, initial time, output times, settings, further
-/// arguments.
+/// The arguments of a differential-algebraic equation: initial states and derivatives, initial time, output times,
+/// settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
     ode: OdeForm,
-    /// Position of the first argument of the residuals.
+    /// The position of the first argument of the residuals.
     pub rest: usize,
 }
 
-/// A system of equations: the start of the search, settings, further arguments.
+/// The arguments of a system of equations: the start of the search, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// Position of the first argument of the system.
+    /// The position of the first argument of the system.
     pub rest: usize,
-    /// Number of further arguments, unless all remaining ones belong to the system.
+    /// The number of further arguments. `None` if all remaining arguments belong to the system.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
-    /// solver.
+    /// Returns the form of a function that is called with this number of arguments after the passed function. Returns
+    /// `None` if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -106,7 +106,7 @@ impl RootForm {
         }
     }
 
-    /// The system with its settings, which `value(position)` returns.
+    /// Creates the system. `value(position)` returns the values of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -160,8 +160,8 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of
-    /// parameters.
+    /// Creates the problem, whose residuals have the given number of parameters. `value(position)` returns the values
+    /// of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
@@ -234,7 +234,7 @@ impl OdeForm {
         })
     }
 
-    /// The problem with its settings, which `value(position)` returns.
+    /// Creates the problem. `value(position)` returns the values of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -315,7 +315,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
     }
 }
 
-/// Checks that times are finite and in order.
+/// Checks that `times` are finite, in order, and later than `start`.
 ///
 /// # Errors
 /// The error names the first value that is not finite.
@@ -344,7 +344,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// The tolerance of `integrate_1d`, if given.
+/// Returns the tolerance of `integrate_1d`, or the default if none is given.
 ///
 /// # Errors
 /// Fails if the tolerance is not positive.

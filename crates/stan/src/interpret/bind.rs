@@ -9,7 +9,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input before its type is known from the program: a rectangular array of numbers or tuples.
+/// A named input, before the program gives its type: a rectangular array of numbers or tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
     /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, and a complex number
@@ -19,41 +19,42 @@ pub struct Input<'a> {
     pub elements: Elements<'a>,
 }
 
-/// Elements of an [`Input`].
+/// The elements of an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements<'a> {
     /// All numbers are written as integers, or the array is empty.
     Ints(&'a [i64]),
     /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// Components of a tuple. For an array of tuples, a component holds the values of all elements, with the array's
-    /// shape before its own.
+    /// The components of a tuple. For an array of tuples, a component holds the values of all elements, and the
+    /// array's shape comes before its own.
     Tuple(Vec<Input<'a>>),
 }
 
-/// A source of values for the data block.
+/// Provides the values of the data block.
 pub trait DataSource {
-    /// The value with this name.
+    /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Known names, for advice about missing ones.
+    /// Returns the known names, for advice about missing ones.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Number of rows of the table whose columns are the values. The data may omit the sizes of its columns.
+    /// Returns the number of rows if the values are the columns of a table. The data may then omit the sizes of the
+    /// columns.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Location of a word, if the numbers with this name are codes of words. Such codes are valid as indices but not
-    /// in arithmetic.
+    /// Returns the location of a word, if the numbers with this name are codes of words. Such codes are valid as
+    /// indices but not in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
 }
 
-/// No data, for programs that declare none.
+/// Provides no data, for programs that declare none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoData;
 
@@ -63,11 +64,11 @@ impl DataSource for NoData {
     }
 }
 
-/// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
+/// Binds every declaration of the data block, in order. Checks presence, shape, type and constraints.
 ///
 /// # Errors
-/// An error of kind [`ErrorKind::Data`] at the declaration's name. One line states the variable and the expected and
-/// found types.
+/// Fails with [`ErrorKind::Data`] at the declaration's name. The message is one line and states the variable and the
+/// expected and found types.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -118,16 +119,17 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The number of rows of a table, if a declaration without a column of its own is the length of one that has a column.
+/// Returns the number of rows of a table, if a declaration without a column of its own is the length of one that has
+/// a column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration uses, or the one of them that was probably meant.
+/// Lists names in the data that no declaration uses, or only the one that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
-    /// Names that are listed.
+    /// The largest number of names to list.
     const SHOWN: usize = 6;
     let asked = |name: &str| {
         program
@@ -193,7 +195,8 @@ fn build(
     })
 }
 
-/// Extents of a value in the data: arrays first, then vectors and matrices, then 2 for a complex number.
+/// Returns the extents of a value in the data: first those of arrays, then those of vectors and matrices, then 2 for
+/// a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {
@@ -202,7 +205,7 @@ fn input_dims(ty: &Sized) -> Vec<usize> {
     dims
 }
 
-/// `[2,1]`: the index of element `at` in row-major order.
+/// Returns the index of element `at` in row-major order, such as `[2,1]`.
 fn row_major_name(dims: &[usize], at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -221,7 +224,7 @@ fn row_major_name(dims: &[usize], at: usize) -> String {
     format!("[{}]", path.join(","))
 }
 
-/// Whether the input has the shape of `ty` below the dimensions in `prefix`.
+/// Checks that the input has the shape of `ty` below the dimensions in `prefix`.
 fn check_shape(ty: &Sized, input: &Input<'_>, prefix: &mut Vec<usize>) -> Result<(), String> {
     let depth = prefix.len();
     let (arrays, inner) = ty.unwind();
@@ -285,7 +288,7 @@ enum Problem {
     Missing,
 }
 
-/// The value of element number `k` (row-major) of the arrays around `ty`.
+/// Returns the value of element number `k` (row-major) of the arrays around `ty`.
 fn fill(ty: &Sized, input: &Input<'_>, k: usize) -> Result<Value, Problem> {
     let matrix = |rows: usize, cols: usize| (k * rows * cols, rows * cols);
     Ok(match ty {

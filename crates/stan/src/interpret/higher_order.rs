@@ -1,4 +1,4 @@
-//! Functions with function arguments.
+//! Calls functions that take functions as arguments.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 use crate::value::error::{Eval, FnError};
 use crate::value::{Operand, Value};
 
-/// Calls a library function that takes a function, which is the first of `args`.
+/// Calls a library function whose first argument, the first of `args`, is a function.
 pub(crate) fn call(
     machine: &mut Machine<'_>,
     id: BuiltinId,
@@ -49,7 +49,7 @@ pub(crate) fn call(
     }
 }
 
-/// Calls the function passed.
+/// Calls the function that was passed.
 pub(super) fn invoke(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -62,7 +62,7 @@ pub(super) fn invoke(
         .map(Operand::into_value)
 }
 
-/// The partial sum over the whole list at once.
+/// Evaluates `reduce_sum` as one partial sum over the whole list.
 fn reduce_sum(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -79,7 +79,7 @@ fn reduce_sum(
     invoke(machine, function, values, span)
 }
 
-/// The results of all jobs, concatenated.
+/// Concatenates the results of all jobs.
 fn map_rect(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -110,7 +110,7 @@ fn map_rect(
     Ok(Value::Vector(out))
 }
 
-/// ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
+/// Computes ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
 fn integrate(
     machine: &mut Machine<'_>,
     function: &FunRef,

@@ -7,7 +7,7 @@ use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};
 
-/// Values of the variables, by [`VarId`]; `None` if the declaration has not been executed.
+/// The values of the variables, by [`VarId`]. A variable whose declaration has not been executed is `None`.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
 /// Receives the output of `print`, one line at a time.
@@ -19,11 +19,11 @@ pub struct Machine<'m> {
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
     pub(super) halt: Halt,
-    /// Work since the last check of the interrupt.
+    /// The work since the last check of the interrupt.
     work: u64,
-    /// Values of the variables.
+    /// The values of the variables.
     pub slots: Slots,
-    /// The log density so far.
+    /// The current value of the log density.
     pub target: f64,
     /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
@@ -31,7 +31,7 @@ pub struct Machine<'m> {
     /// parameter. Stan itself may drop more in the body of a function that is called with data for an argument that is
     /// not declared `data`.
     pub drop_constants: bool,
-    /// Random numbers, if the program may draw them.
+    /// The stream of random numbers, if the program may draw them.
     pub rng: Option<Draws>,
     /// The current address, for random numbers.
     pub(super) address: Address,
@@ -40,13 +40,13 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// Work between two checks of the interrupt, which takes some hundred microseconds.
+/// The work between two checks of the interrupt. It takes some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's
-    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
-    /// are no random numbers. The fields can change these defaults.
+    /// Creates a machine for `program` with the variables in `slots`. `locals` are the program's
+    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and
+    /// there are no random numbers. Set the fields to change this.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],
@@ -77,7 +77,7 @@ impl<'m> Machine<'m> {
         Self { halt, ..self }
     }
 
-    /// Counts work, such as visited elements, and occasionally checks the interrupt.
+    /// Counts an amount of work, such as visited elements, and occasionally checks the interrupt.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {
@@ -101,7 +101,7 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Runs `body` one level deeper.
+    /// Runs `body` one nesting level deeper.
     pub(super) fn nested<T>(
         &mut self,
         span: Span,
@@ -120,14 +120,14 @@ impl<'m> Machine<'m> {
         result
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub(super) fn variable(&self, var: VarId, span: Span) -> Eval<&Arc<Value>> {
         self.slots[var.0 as usize].as_ref().ok_or_else(|| {
             FnError::invalid(format!("`{}` has no value yet", self.program.var(var).name)).at(span)
         })
     }
 
-    /// The source text of a span, for messages.
+    /// Returns the source text of a span, for messages.
     pub(super) fn snippet(&self, span: Span) -> &'m str {
         let text = self
             .program

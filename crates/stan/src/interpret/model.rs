@@ -1,4 +1,4 @@
-//! A program with its data: log density, constrained values, generated quantities.
+//! Binds a program to data, and computes its log density, constrained values and generated quantities.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 use crate::value::shape::element_name;
 use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
-/// Binds programs to data.
+/// Binds programs to their data.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
-    /// Limits of an evaluation.
+    /// The limits of every evaluation.
     pub limits: Limits,
-    /// Seed of the random numbers in transformed data.
+    /// The seed of the random numbers in transformed data.
     pub seed: u64,
     /// Interrupts binding and every later evaluation of the bound model.
     pub halt: Halt,
@@ -42,7 +42,7 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// Binds made-up data.
+    /// Binds made-up data, as [`invent_data`](super::invent::invent_data) creates them.
     ///
     /// # Errors
     /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
@@ -99,7 +99,7 @@ impl Interpreter {
     }
 }
 
-/// Coordinates of one part of a parameter.
+/// Returns the number of coordinates of one part of a parameter.
 pub(super) fn coordinates(part: &Part<'_>) -> usize {
     let (dims, leaf) = part.ty.unwind();
     let (rows, cols) = leaf.leaf_extents();
@@ -107,7 +107,7 @@ pub(super) fn coordinates(part: &Part<'_>) -> usize {
     dims.iter().product::<usize>() * each
 }
 
-/// Top-level declarations with their sizes.
+/// Returns the top-level declarations with their sizes.
 fn outputs(machine: &mut Machine<'_>, stmts: &[Stmt]) -> Eval<Vec<(VarId, Sized)>> {
     declarations(stmts)
         .map(|(decl, _)| Ok((decl.var, machine.resolve(decl)?)))
@@ -143,7 +143,7 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// Variables that are not reported. By default all variables are reported.
+    /// Whether to leave out each variable of the report. By default, no variable is left out.
     left_out: Vec<bool>,
     dim: usize,
 }
@@ -158,38 +158,38 @@ impl BoundModel {
         self
     }
 
-    /// Whether to report generated quantities, including the output and rejections of their block.
+    /// Returns whether generated quantities are reported, including the output and rejections of their block.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Values of data and transformed data, by [`VarId`]; `None` for every other variable.
+    /// Returns the values of data and transformed data, by [`VarId`]. All other variables are `None`.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// The parameters, in order, with their sizes.
+    /// Returns the parameters, in order, with their sizes.
     pub fn parameters(&self) -> &[(VarId, Sized)] {
         &self.parameters
     }
 
-    /// The value of a data or transformed data variable.
+    /// Returns the value of a variable of the data or transformed data.
     pub fn value(&self, var: VarId) -> Option<&Value> {
         self.slots[var.0 as usize].as_deref()
     }
 
-    /// Number of unconstrained coordinates.
+    /// Returns the number of unconstrained coordinates.
     pub fn unconstrained_dim(&self) -> usize {
         self.dim
     }
 
-    /// A machine with data and transformed data.
+    /// Creates a machine that has the data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -201,13 +201,13 @@ impl BoundModel {
         .with_halt(self.halt.clone())
     }
 
-    /// The external interrupt of its evaluations.
+    /// Returns the external interrupt of the evaluations.
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
 
-    /// The log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`, without
-    /// the additive constants of `~` and `_lupdf` if `propto`.
+    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, it includes the log-Jacobians
+    /// of the transforms. If `propto` is true, it omits the additive constants of `~` and `_lupdf`.
     ///
     /// # Errors
     /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
@@ -273,7 +273,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The relation of each coordinate to its reported value, at the current parameters.
+    /// Returns the relation of each coordinate to its reported value, at the current parameters.
     fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
         let mut scales = Vec::with_capacity(self.dim);
         for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
@@ -299,7 +299,7 @@ impl BoundModel {
         ]
     }
 
-    /// The variables of the program, reported or not.
+    /// Returns all variables of the program, reported or not.
     pub fn all_variables(&self) -> Vec<Variable> {
         self.all_parts().map(|part| self.variable(part)).collect()
     }
@@ -330,7 +330,7 @@ impl BoundModel {
         }
     }
 
-    /// Every reported part in order, with the variable to which it belongs.
+    /// Returns every reported part in order, with the variable to which it belongs.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         let wanted = |at: usize| self.left_out.get(at) != Some(&true);
         let all = self.all_parts().enumerate();
@@ -390,7 +390,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The message with `file:line:column` before it.
+    /// Returns the message of an error, preceded by `file:line:column`.
     pub fn locate(&self, error: &EvalError) -> String {
         let location = self.program.location(error.span);
         format!(
@@ -400,10 +400,10 @@ impl BoundModel {
         )
     }
 
-    /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
-    /// subject or the data contain no NaN.
+    /// Returns the end of a message about NaN, which names the NaN elements of the data. It is empty if the message
+    /// has another subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
-        /// Number of elements that a message names.
+        /// The largest number of elements that a message names.
         const NAMED: usize = 3;
         if !message.contains("NaN") {
             return String::new();
@@ -435,7 +435,7 @@ impl BoundModel {
     }
 }
 
-/// Constrained numbers of a part, in storage order, and the log-Jacobian.
+/// Returns the constrained numbers of a part, in storage order, and the log-Jacobian.
 pub(super) fn constrained(
     machine: &mut Machine<'_>,
     part: &Part<'_>,
@@ -531,8 +531,8 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// Like [`Posterior::unconstrain`], but with `partial`, parameters without a value in `lookup` are at the origin of
-    /// the unconstrained scale.
+    /// Like [`Posterior::unconstrain`], but if `partial` is true, parameters without a value in `lookup` are at the
+    /// origin of the unconstrained scale.
     ///
     /// # Errors
     /// Returns the errors of that function.
@@ -620,7 +620,7 @@ fn unconstrained(
     Ok(())
 }
 
-/// Numbers given in column-major order over all dimensions, in storage order.
+/// Converts numbers from column-major order over all dimensions to storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
     // The numbers 0, 1, … in storage order, read in column-major order, show the origin of each.
     let count = ty.scalars();

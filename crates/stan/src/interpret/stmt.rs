@@ -1,4 +1,4 @@
-//! Execution of statements.
+//! Executes statements.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
 use crate::value::{Operand, Value};
 
-/// Largest number of bytes of one message.
+/// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
 /// A message, truncated with `…` if it is longer than [`MESSAGE`].
@@ -37,7 +37,7 @@ impl Write for Short {
     }
 }
 
-/// The flow of control after a statement.
+/// How control continues after a statement.
 enum Flow {
     Next,
     Break,
@@ -189,7 +189,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// Runs an iteration with the next value of the loop variable, if there is one.
+    /// Runs an iteration with the next value of the loop variable. Returns `None` if there is no next value.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);
@@ -206,7 +206,7 @@ impl Machine<'_> {
         Ok(value.numbers().iter().sum())
     }
 
-    /// Runs one declaration.
+    /// Runs a declaration.
     pub(super) fn declare(&mut self, decl: &Decl, span: Span) -> Eval<()> {
         let ty = self.resolve(decl)?;
         let value = match &decl.init {
@@ -405,7 +405,7 @@ impl Machine<'_> {
     }
 }
 
-/// Element `n` of a container, or the scalar itself.
+/// Returns element `n` of a container, or the scalar itself.
 fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
     if arg.is_scalar() {
         return Ok(arg.clone());
@@ -419,7 +419,7 @@ fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
         .ok_or_else(|| FnError::invalid("truncation: sizes of the arguments do not match"))
 }
 
-/// The elements that `for (x in container)` visits.
+/// Returns the elements that `for (x in container)` visits.
 fn each(container: &Value) -> Vec<Value> {
     match container {
         Value::Array(x) => x.clone(),

@@ -1,4 +1,4 @@
-//! The library of the language. It maps a function's identity to the code that computes it from known values.
+//! Maps the identity of each library function to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::program::{BinaryOp, BuiltinId, Span};
 use crate::value::error::{Eval, FnError, FnResult, Halt};
 use crate::value::{Value, ops, vectorise};
 
-/// The code of a library function.
+/// The implementation of a library function.
 #[derive(Clone, Copy)]
 enum Implementation {
     /// A row of a table.
@@ -54,13 +54,13 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether a library function belongs to a univariate distribution and is therefore applied to containers element by
-/// element.
+/// Returns whether a library function belongs to a univariate distribution. Such functions are applied to containers
+/// element by element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function with the given number of arguments is implemented here.
+/// Returns whether a function with the given number of arguments is implemented here.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -72,7 +72,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// The error of a function without an implementation here.
+/// Returns the error for a function without an implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",
@@ -162,20 +162,20 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// Number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
+/// The number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
 const LONG_EXTENT: usize = 128;
 
-/// Number of elements from which sorting takes some tenths of a second.
+/// The number of elements from which sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
-/// Number of elements for which a transform takes some hundredths of a second.
+/// The number of elements from which a transform takes some hundredths of a second.
 const LONG_TRANSFORM: usize = 1 << 16;
 
-/// Number of elements for which distribution functions may take seconds, because a series has up to a hundred million
-/// terms.
+/// The number of elements from which distribution functions may take seconds, because a series has up to a hundred
+/// million terms.
 const LONG_TAILS: usize = 256;
 
-/// Whether a call may take long because of this argument.
+/// Returns whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -187,7 +187,7 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// Number of scalars in a value whose elements are alike.
+/// Returns the number of scalars in a value whose elements are alike.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),
@@ -195,8 +195,8 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to
-/// the log density.
+/// Calls a `…_jacobian` function of the library. Returns the constrained value and the log-Jacobian, which the caller
+/// adds to the log density.
 ///
 /// # Errors
 /// Fails as [`call`] does.

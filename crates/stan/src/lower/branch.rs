@@ -1,4 +1,5 @@
-//! Branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the results.
+//! Lowers branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the
+//! results.
 
 use std::rc::Rc;
 
@@ -12,9 +13,9 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// The effects of one side.
+/// The effects of one side of a branch.
 struct Side<'g, T> {
-    /// The outcome of the side, unless it rejects.
+    /// The result of the side, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
     /// The log density it adds.
     terms: E<'g>,
@@ -24,10 +25,10 @@ struct Side<'g, T> {
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// Largest depth to which a sum is searched for its initial value.
+/// The largest depth to which a sum is searched for its initial value.
 const ADDENDS: u32 = 64;
 
-/// d if `x` was computed as `old + d`.
+/// Returns d if `x` was computed as `old + d`.
 pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     let mut addends: Vec<E<'g>> = Vec::new();
     let mut at = x.id;
@@ -57,7 +58,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     None
 }
 
-/// 1 where it is not 0.
+/// Returns 1 where `e` is not 0, and 0 elsewhere.
 pub(super) fn boolean(e: E<'_>) -> E<'_> {
     let is_comparison = matches!(
         e.tape.graph.borrow().op(e.id),
@@ -67,7 +68,7 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The effects of `body` on the draws for which `condition` holds.
+    /// Lowers `body` for the draws for which `condition` holds, and returns its effects.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -114,7 +115,7 @@ impl<'g> Lower<'_, 'g> {
         outside
     }
 
-    /// Code after a pending return applies only to draws that did not return.
+    /// Restricts the following code to the draws that did not return at `exit`.
     pub(super) fn mask(&mut self, exit: &Exit<'g>) {
         let tape = self.tape;
         let zero = tape.constant(0.0);
@@ -168,7 +169,7 @@ impl<'g> Lower<'_, 'g> {
         self.narrow(condition.not());
     }
 
-    /// `c ? then : otherwise` where c depends on parameters.
+    /// Lowers `c ? then : otherwise`, where c depends on parameters.
     pub(super) fn ternary(
         &mut self,
         c: E<'g>,
@@ -188,7 +189,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// `if (c) then else otherwise` where c depends on parameters.
+    /// Lowers `if (c) then else otherwise`, where c depends on parameters.
     pub(super) fn branch(
         &mut self,
         c: E<'g>,
@@ -209,7 +210,7 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// The effects of `then` if c holds, and of `otherwise` if it does not. Both may assign to `vars`.
+    /// Lowers `then` for draws for which c holds, and `otherwise` for the others. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -354,7 +355,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(value)
     }
 
-    /// The variables to which a statement may assign.
+    /// Returns the variables to which a statement may assign.
     pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {

@@ -12,21 +12,22 @@ use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
-/// Shorter rows are expanded, so that they can be merged with the surrounding expression.
+/// The smallest length of a row whose product is hoisted. Shorter rows are expanded, so that they can be merged with
+/// the surrounding expression.
 const LONG: usize = 9;
 
-/// Number of earlier products to search.
+/// The number of earlier products to search.
 const RECENT: usize = 16;
 
 /// The product of all rows of a data variable with one right factor.
 pub(super) struct Product<'g> {
     rows: Arc<Value>,
     factor: jensen_graph::NodeId,
-    /// `count × cols`
+    /// The product, `count × cols`.
     all: E<'g>,
 }
 
-/// One row of a data variable, by its position.
+/// A row of a data variable, given by its position.
 struct DataRow {
     rows: Arc<Value>,
     position: RowPosition,
@@ -38,12 +39,12 @@ struct DataRow {
 
 enum RowPosition {
     One(usize),
-    /// Each iteration's own.
+    /// Each iteration has its own row.
     Each(Vec<u32>),
 }
 
 impl RowPosition {
-    /// The elements of the product with these rows, in column `j` of `count` rows.
+    /// Returns the elements of the product at these rows, in column `j` of `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
             RowPosition::One(position) => all.at(j * count + position),
@@ -56,7 +57,8 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `row · factor`, if `row` names a row of the data in a loop that visits many of them and the factor is not known.
+    /// Returns `row · factor` if `row` names a row of the data in a loop that visits many rows and the factor is not
+    /// known.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,

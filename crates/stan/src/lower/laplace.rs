@@ -23,7 +23,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 
-/// The input of a likelihood.
+/// The data and arguments of a likelihood.
 struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
@@ -32,7 +32,7 @@ struct Observed<'a> {
     args: &'a [Sym],
     /// Whether the function drops its constants.
     drop: bool,
-    /// Latent variables.
+    /// The number of latent variables.
     n: usize,
     span: Span,
     site: u32,
@@ -42,7 +42,7 @@ fn vector(n: usize) -> Dims {
     Dims::leaf(Leaf::Vector(n))
 }
 
-/// The entries of a tuple.
+/// Returns the entries of a tuple.
 fn entries(tuple: &Sym) -> Vec<Sym> {
     match tuple {
         Sym::Tuple(entries) => entries.to_vec(),
@@ -54,7 +54,7 @@ fn entries(tuple: &Sym) -> Vec<Sym> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The value of a call.
+    /// Lowers a call.
     pub(super) fn laplace(
         &mut self,
         (name, form): (&'static str, LaplaceForm),
@@ -110,7 +110,7 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// The start of the search, and its settings.
+    /// Returns the start of the search and its settings.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),
@@ -139,7 +139,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((start.e(self.tape).map_err(at)?, found))
     }
 
-    /// The log density of the observations given θ.
+    /// Builds the log density of the observations given θ.
     fn of_latent(&mut self, observed: &Observed<'_>, theta: E<'g>, args: &[Sym]) -> Eval<E<'g>> {
         let (n, span, tape) = (observed.n, observed.span, self.tape);
         let at = |e: FnError| e.at(span);
@@ -185,7 +185,8 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
-    /// The likelihood with its [derivatives], which must have a supported form, over time, θ and `all` parameters.
+    /// Builds the likelihood with its [derivatives], as a graph over time, θ and `all` parameters. They must have a
+    /// supported form.
     fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
         let n = observed.n;
         let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
@@ -225,7 +226,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(derivatives)
     }
 
-    /// The marginal log density.
+    /// Builds the marginal log density.
     fn marginal(
         &mut self,
         observed: &Observed<'_>,
@@ -317,8 +318,9 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)` (NaN if the likelihood is not finite), its Jacobian and the objective, over the inputs of the
-/// likelihood's derivatives with a instead of θ. K follows the first `m` parameters unless it is known.
+/// Builds the equations `a − ∂ll(K a)` (NaN if the likelihood is not finite), their Jacobian and the objective. The
+/// inputs are those of the likelihood's derivatives, with a instead of θ. K follows the first `m` parameters unless
+/// it is known.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -353,7 +355,7 @@ fn equations(
     passes::compact(&graph)
 }
 
-/// The identity matrix.
+/// Creates the identity matrix.
 fn identity(tape: &Tape, n: usize) -> E<'_> {
     let unit: Vec<f64> = (0..n * n)
         .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
@@ -361,8 +363,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// The likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns do not overlap if the
-/// Hessian has blocks of this extent.
+/// Builds the likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns of a sum do not
+/// overlap if the Hessian has blocks of this extent.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];
@@ -381,10 +383,10 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian has entries outside its blocks: its product with a vector differs from that of the blocks, at
-/// a point where it is finite.
+/// Returns whether the Hessian has entries outside its blocks: its product with a vector differs from the product of
+/// the blocks, at a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// Size beyond rounding error, relative to the terms of a sum.
+    /// The smallest difference that is not rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
@@ -414,8 +416,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own, which mark rules
-/// without further derivatives.
+/// Returns whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own. Such NaNs
+/// mark rules without further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {
@@ -439,8 +441,8 @@ fn ends_early(derivatives: &Graph) -> bool {
     !marked(derivatives) && marked(&passes::compact(&graph))
 }
 
-/// The product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of the
-/// Hessian's blocks.
+/// Returns the product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of
+/// the Hessian's blocks.
 fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, block: usize) -> E<'g> {
     if let [diagonal] = columns {
         let row: Vec<u32> = (0..n * n).map(|k| (k % n) as u32).collect();

@@ -1,5 +1,5 @@
-//! Solvers: the passed function becomes a separate graph, lowered once. Its parameters are the arguments of the call
-//! that depend on parameters. Data become constants in it.
+//! Lowers calls of solvers. The passed function is lowered once, to a separate graph. The parameters of this graph
+//! are the arguments of the call that depend on parameters of the program. Data become constants in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The value of a setting. The checker has ensured that it is data.
+    /// Returns the value of a setting. The checker has ensured that it is data.
     fn setting(&self, k: usize) -> FnResult<Cow<'_, Value>> {
         self.values[k]
             .known()
@@ -71,7 +71,8 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The given value inside the body, where its parts that depend on parameters are elements of `p`, starting at `at`.
+/// Returns `value` as seen inside the body. There, its parts that depend on parameters are elements of `p`, starting
+/// at `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
@@ -115,7 +116,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` follow the function.
+    /// Lowers a call of a solver. `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -145,7 +146,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Lowers a body over a clock, states and parameters. Where the function rejects, the rates are NaN.
+    /// Lowers a body over a clock, states and parameters. The rates are NaN where the function rejects.
     pub(super) fn body(
         &mut self,
         inputs: [usize; 3],
@@ -198,7 +199,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         })
     }
 
-    /// Calls the function passed inside a body: `size` values.
+    /// Calls the function that was passed, inside a body. It returns `size` values.
     fn rates<'h>(
         lower: &mut Lower<'p, 'h>,
         call: &Call<'_>,
@@ -219,7 +220,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         value.e(lower.tape).map_err(|e| e.at(span))
     }
 
-    /// Further arguments that depend on parameters, and their number of elements.
+    /// Returns the further arguments that depend on parameters, and their number of elements.
     fn passed_on(&self, rest: &[Sym]) -> (Vec<E<'g>>, usize) {
         let mut parts = Vec::new();
         rest.iter()
@@ -229,7 +230,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         (parts, size)
     }
 
-    /// The results of a solver at arguments, in parts.
+    /// Returns the results of a solver for arguments that are given in parts.
     pub(super) fn solved(&self, kind: SolverKind, body: Graph, parts: &[E<'g>]) -> E<'g> {
         let parts: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
         let mut graph = self.tape.graph.borrow_mut();
@@ -422,7 +423,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of the jobs, concatenated.
+    /// Concatenates the results of the jobs.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {
@@ -459,11 +460,11 @@ impl<'p, 'g> Lower<'p, 'g> {
 
 /// A node of a quadrature in the terms of an integrand.
 struct QuadratureNode<'h> {
-    /// The point at which the integrand is evaluated: inside the limits.
+    /// The point at which the integrand is evaluated, inside the limits.
     x: E<'h>,
-    /// The signed distance of the point to the nearer limit; NaN if a limit is infinite.
+    /// The signed distance of the point to the nearer limit, or NaN if a limit is infinite.
     distance: E<'h>,
-    /// The weight of this node.
+    /// The weight of the node.
     counts: E<'h>,
     /// Nonzero if the node lies between the limits and is not rounded onto one of them.
     within: E<'h>,

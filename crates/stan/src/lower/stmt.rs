@@ -1,4 +1,4 @@
-//! Statements.
+//! Lowers statements.
 
 use super::expr::Condition;
 use super::iterations::continues;
@@ -20,21 +20,21 @@ use crate::value::sized::Sized;
 /// How a statement ended.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
-    /// The next one follows.
+    /// The next statement follows.
     Next,
-    /// `break`
+    /// It ended with `break`.
     Break,
-    /// `continue`
+    /// It ended with `continue`.
     Continue,
-    /// `return`
+    /// It ended with `return`.
     Return(Option<Sym>),
 }
 
-/// Smallest number of bytes of a number.
+/// The smallest size of a number in memory, in bytes.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
-    /// Statements in order.
+    /// Lowers statements in order.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Eval<Flow> {
         for stmt in stmts {
             match self.stmt(stmt)? {
@@ -45,7 +45,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(Flow::Next)
     }
 
-    /// One statement.
+    /// Lowers one statement.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Eval<Flow> {
         self.step(stmt.span)?;
         match &stmt.kind {
@@ -369,7 +369,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A declared type with its sizes.
+    /// Evaluates the sizes of a declared type.
     pub(super) fn resolve(&mut self, ty: &SizedType, name: &str) -> Eval<Sized> {
         self.sized(ty, 1.0, name)
     }
@@ -409,7 +409,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// A size with `outer` copies.
+    /// Evaluates a size that occurs in `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {
@@ -677,7 +677,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Type of the part that indices name.
+/// Returns the type of the part that indices name.
 fn part_type(ty: &crate::program::Type, idx: &[Idx]) -> crate::program::Type {
     use crate::program::Type;
     let Some((first, rest)) = idx.split_first() else {

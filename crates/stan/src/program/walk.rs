@@ -1,10 +1,10 @@
-//! A walk over all expressions of a program.
+//! Visits the expressions of a program.
 
 use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
 
 impl Index {
-    /// The expressions of the index.
+    /// Returns the expressions in the index.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Index::All => Vec::new(),
@@ -15,7 +15,7 @@ impl Index {
 }
 
 impl Expr {
-    /// The operands, from left to right.
+    /// Returns the operands, from left to right.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::IntLit(_)

@@ -1,5 +1,5 @@
-//! Domains of the arguments of functions and distributions. Errors about known values and about rejected draws have the
-//! same wording.
+//! Checks that arguments of functions and distributions are in their domains. Errors about known values and about
+//! rejected draws have the same wording.
 
 use super::known;
 use super::tape::E;
@@ -8,19 +8,19 @@ use crate::value::error::{FnError, FnResult};
 /// The domain of an argument of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
-    /// Anything but NaN.
+    /// Any number but NaN.
     NotNan,
-    /// Finite.
+    /// Any finite number.
     Finite,
-    /// Greater than 0, finite.
+    /// Greater than 0 and finite.
     PositiveFinite,
-    /// Greater than 0, possibly infinite.
+    /// Greater than 0, and possibly infinite.
     Positive,
-    /// 0 or more, not NaN.
+    /// At least 0, and not NaN.
     NonNegative,
-    /// 0 or more, finite.
+    /// At least 0 and finite.
     NonNegativeFinite,
-    /// 0 to 1.
+    /// From 0 to 1.
     Unit,
     /// 0 or 1.
     Bool,
@@ -58,7 +58,7 @@ impl Domain {
     }
 }
 
-/// Checks the domain of an argument of `function`.
+/// Checks that an argument of `function` is in its domain.
 ///
 /// # Errors
 /// Fails if the value is outside, which rejects the point.
@@ -79,7 +79,7 @@ pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<
     Ok(())
 }
 
-/// [`check`] for the known elements of `e`. Returns whether all are known.
+/// Applies [`check`] to the known elements of `e`. Returns whether all are known.
 fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
     if e.is_record() {
         let Some(visited) = e.visited() else {
@@ -100,7 +100,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// Checks the domain of an argument whose formula is NaN outside the domain, so that no guard is needed.
+/// Checks the known values of an argument whose formula is NaN outside the domain. Such an argument needs no guard.
 ///
 /// # Errors
 /// Fails if a known value is outside.

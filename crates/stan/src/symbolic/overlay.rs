@@ -12,7 +12,7 @@ use crate::symbolic::value::{Cell, Dims};
 pub enum At {
     /// The same element in every iteration.
     Fixed(u32),
-    /// Each iteration's own.
+    /// Each iteration has its own element.
     Own(Rc<[u32]>),
 }
 
@@ -23,7 +23,7 @@ pub struct Overlay {
     pub var: VarId,
     /// The extents of the container.
     pub dims: Rc<Dims>,
-    /// Represents its elements before the loop.
+    /// The node that stands for its elements before the loop.
     pub stand_in: NodeId,
     /// The elements that have been written.
     pub entries: Rc<Vec<(At, Cell)>>,

@@ -1,14 +1,14 @@
-//! Transforms of matrices, all column-major.
+//! Transforms of matrices. All are column-major.
 
 use super::{Violation, vectors};
 
-/// log(1 − tanh² z)
+/// Returns log(1 − tanh² z).
 fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
 
-/// A matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum vector,
-/// except that the first row and column move to the end, where Stan has them in matrices.
+/// Builds a matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum
+/// vector, except that the first row and column move to the end, where Stan has them in matrices.
 pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) {
     let start = out.len();
     if rows == 0 || cols == 0 {
@@ -51,7 +51,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], rows: usize, cols: usize, out: &mut Ve
     }
 }
 
-/// Rows of the factor from canonical partial correlations, in row order.
+/// Builds the rows of the factor from canonical partial correlations, in row order.
 pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + n * n, 0.0);
@@ -83,7 +83,7 @@ pub(super) fn cholesky_corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The correlation matrix of canonical partial correlations in column order.
+/// Builds the correlation matrix from canonical partial correlations in column order.
 pub(super) fn corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut l = vec![0.0; n * n];
     let mut log_rest = vec![0.0f64; n];
@@ -122,7 +122,8 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// Rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not transformed.
+/// Builds the rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not
+/// transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);
@@ -179,7 +180,7 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The lower Cholesky factor, column-major, reading the lower triangle.
+/// Returns the lower Cholesky factor, column-major. It reads the lower triangle.
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
     // Rows and columns are exchanged before and after.
     let transposed = |x: &[f64]| -> Vec<f64> {
@@ -214,7 +215,7 @@ pub(super) fn column_stochastic_free(x: &[f64], rows: usize, cols: usize, out: &
     }
 }
 
-/// The coordinates are a rows × (cols − 1) matrix, column-major.
+/// Builds a matrix whose rows are simplexes. The coordinates are a rows × (cols − 1) matrix, column-major.
 pub(super) fn row_stochastic(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);

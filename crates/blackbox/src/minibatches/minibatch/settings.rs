@@ -79,7 +79,7 @@ impl Default for MinibatchSettings {
 }
 
 impl MinibatchSettings {
-    /// The default settings with minibatches of `batch` records.
+    /// Returns the default settings with minibatches of `batch` records.
     pub fn of(batch: usize) -> Self {
         Self {
             batch,

@@ -116,7 +116,7 @@ impl<D: LogDensity> Refine<'_, D> {
         }
     }
 
-    /// The log Jacobian determinants of the base map at the draws in the recording.
+    /// Computes the log Jacobian determinants of the base map at the draws in the recording.
     pub(super) fn stretches(&self, state: &RefineState) -> Vec<f64> {
         let lanes = state.particles.lanes();
         let particle_sets = state.recording.x.chunks(state.particles.x.len());
@@ -142,7 +142,7 @@ impl<D: LogDensity> Refine<'_, D> {
         state.calls += calls;
     }
 
-    /// The approximation's log density at draws `z` in the recording.
+    /// Computes the approximation's log density at draws `z` in the recording.
     pub(super) fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
         let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
         let (family, omega) = (self.approximation.family(), self.approximation.omega());
@@ -156,7 +156,7 @@ impl<D: LogDensity> Refine<'_, D> {
         log_q
     }
 
-    /// The log evidence from the particles of all temperatures and the draws of the current stationary phase.
+    /// Computes the log evidence from the particles of all temperatures and the draws of the current stationary phase.
     pub(super) fn evidence(&self, state: &RefineState) -> Estimate {
         let recording = &state.recording;
         let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);

@@ -186,7 +186,7 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a global parameter's standard deviation, if the map has global
+    /// Computes the largest relative standard error of a global parameter's standard deviation, if the map has global
     /// parameters. All other quantities depend on the tails of global parameters, and an ESS that suffices for a normal
     /// leaves an error of 10 % in their standard deviations. For the logarithm of a scale, the function uses the
     /// standard deviation of the scale, because the scale may often be near zero.
@@ -226,7 +226,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// The mixing of the draws of the finished stationary phase; the next one may have begun.
+/// Returns the mixing of the draws of the finished stationary phase; the next one may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,
@@ -254,12 +254,12 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
     }
 }
 
-/// Whether twice as many draws would suffice.
+/// Returns whether twice as many draws would suffice.
 pub(super) fn nearly(mixing: &Mixing, policy: &Policy) -> bool {
     mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * policy.effective_draws
 }
 
-/// The worst mixing of the coordinates, their squares and the log density.
+/// Returns the worst mixing of the coordinates, their squares and the log density.
 fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
     let lanes = ensemble.lanes();
     let chance = chance(ensemble.populations, quantities(dim));
@@ -294,7 +294,7 @@ impl RefineState {
         judged.map_or(Estimate::UNKNOWN, |judged| judged.log_evidence)
     }
 
-    /// The reasons against the draws; empty if they have mixed.
+    /// Returns the reasons against the draws. The result is empty if they have mixed.
     pub(super) fn reasons(&self, policy: &Policy) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];

@@ -71,8 +71,8 @@ pub struct Sizes {
     pub tokens: f64,
 }
 
-/// The largest bound of the module's documentation over patterns of topics. `lower` is Jensen's bound with the averages
-/// inside the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
+/// Returns the largest bound of the module's documentation over patterns of topics. `lower` is Jensen's bound with the
+/// averages inside the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
 ///
 /// Cost: about thirty saddle points per temperature, with a thousand terms each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
@@ -90,7 +90,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
 /// Largest number of steps towards the best counts of a pattern. A step without gain is the last.
 const STEPS: usize = 20;
 
-/// The largest bound over the patterns, in nats.
+/// Computes the largest bound over the patterns, in nats.
 fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -136,7 +136,7 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     value
 }
 
-/// The bound if all tokens are spread evenly over `used` topics.
+/// Computes the bound if all tokens are spread evenly over `used` topics.
 fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     let documents = Power::new(prior.topics, prior.alpha, prior.tokens, s);
     let (theta, _) = documents.moment(&[(used, 0.0)]);
@@ -144,8 +144,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// The bound for these counts of the two kinds of topics, given the number of topics of each kind, and the expected
-/// counts of documents under its weights.
+/// Returns the bound for these counts of the two kinds of topics, given the number of topics of each kind, and the
+/// expected counts of documents under its weights.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -158,7 +158,7 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A tangent below log M of a topic near a given count, as its height and its slope.
+/// Returns a tangent below log M of a topic near a given count, as its height and its slope.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {

@@ -2,7 +2,7 @@
 
 use jensen_math::special;
 
-/// log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
+/// Returns log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
 pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -14,9 +14,10 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
 
 /// Largest count that is summed one by one. Larger counts use the trapezoidal rule with geometric steps.
 pub(super) const SINGLE: usize = 256;
-/// The ratio of those steps.
+/// Ratio of the geometric steps.
 const RATIO: f64 = 1.02;
-/// Summands with a smaller logarithm, relative to the largest, are omitted.
+/// Summands whose logarithm is below that of the largest by more than this are omitted. The value is the negative
+/// difference.
 const NEGLIGIBLE: f64 = -60.0;
 
 /// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.
@@ -50,7 +51,7 @@ impl Series {
         Self { counts, logs }
     }
 
-    /// log g(e^y) with mean and variance of the tilted count.
+    /// Returns log g(e^y), and the mean and variance of the tilted count.
     fn tilt(&self, y: f64) -> (f64, f64, f64) {
         let terms = || self.logs.iter().zip(&self.counts);
         let largest = terms()
@@ -100,11 +101,11 @@ impl Power {
         }
     }
 
-    /// The moment with groups of categories, each with a number and the logarithm of its weight (the others have the weight
-    /// zero), and the expected count of a category of each group.
+    /// Returns the logarithm of the moment, and the expected count of a category in each group. A group is a number of
+    /// categories with the logarithm of their common weight. All other categories have weight zero.
     ///
-    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`], and
-    /// by the normal density at its centre (the saddle point) beyond.
+    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`],
+    /// and by the normal density at its centre (the saddle point) beyond.
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
@@ -124,7 +125,8 @@ impl Power {
         (whole * scale, tilted.iter().map(|t| t.1 * scale).collect())
     }
 
-    /// The tilt y at which the mean of the sum of counts is n, and of each group log g, mean and variance there.
+    /// Returns the tilt y at which the mean of the sum of counts is n. Also returns log g, the mean and the variance of
+    /// each group at this tilt.
     ///
     /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare,
     /// between bounds that close in.
@@ -157,7 +159,7 @@ impl Power {
         }
     }
 
-    /// The probability that the sum of tilted counts is n.
+    /// Returns the probability that the sum of tilted counts is n.
     fn probability(&self, groups: &[(usize, f64)], y: f64, tilted: &[(f64, f64, f64)]) -> f64 {
         let most = self.count as usize;
         let of_group = |((number, weight), t): (&(usize, f64), &(f64, f64, f64))| {
@@ -173,7 +175,8 @@ impl Power {
     }
 }
 
-/// log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s = 1.
+/// Returns log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s =
+/// 1.
 pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
     if s == 1.0 || n <= 0.0 {
         return 0.0;
@@ -183,7 +186,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// The distribution of a sum of `times` independent counts, truncated to the length of `single`.
+/// Returns the distribution of a sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();
@@ -204,7 +207,7 @@ pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     result.expect("at least one category")
 }
 
-/// The distribution of the sum of two independent counts, truncated to their length.
+/// Returns the distribution of the sum of two independent counts, truncated to their length.
 fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..a.len())
         .map(|i| (0..=i).map(|m| a[m] * b[i - m]).sum())

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Points of clusters whose centres are `apart` from each other, with standard deviation 1 and given shares of the
-/// points.
+/// Draws points of clusters whose centres are `apart` from each other, with standard deviation 1. Cluster k has the
+/// share `shares[k]` of the points.
 fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     let mut s = stream(11);
     let mut data = Vec::new();
@@ -26,9 +26,8 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Cooled fits of a model, compared with plain fits from the same start. Batch fits are never worse. Minibatch fits
-/// move between optima by noise alone. They may fall below the worse plain fit by at most `slack`. No components are
-/// equal.
+/// Compares cooled fits of a model with plain fits from the same start. Batch fits are never worse. Minibatch fits move
+/// between optima by noise alone, and may fall below the worse plain fit by at most `slack`. No components are equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Real values, counts and categories of rows in two groups, some of them missing.
+/// Draws real values, counts and categories of rows in two groups, with some values missing.
 fn parts(n: usize) -> (Gaussians, Poissons, Categoricals) {
     let mut s = stream(11);
     let (mut rates, mut categories) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use super::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// The table of a run after some epochs with drifting parameters, which visits alone filled.
+/// Returns the table of a run after some epochs with drifting parameters. Visits alone fill it.
 fn filled<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -23,7 +23,7 @@ fn filled<D: RecordDensity>(
     tables.pop().unwrap()
 }
 
-/// The same for several estimators, visited alternately.
+/// Like [`filled`], but for several estimators that visit alternately.
 fn filled_in_turn<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimators: &[RecordEstimator],
@@ -77,7 +77,7 @@ fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The gradient of the bound as the sample average over draws and all records, from the derivatives of the density.
+/// Computes the gradient of the bound from the derivatives of the density, as the average over draws and all records.
 fn reference<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -101,7 +101,7 @@ fn reference<D: RecordDensity>(
     out
 }
 
-/// The mean of vectors.
+/// Returns the mean of vectors.
 fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
     let scale = 1.0 / vectors.len() as f64;
     let sum = vectors.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect());
@@ -339,8 +339,8 @@ fn estimators_in_turn_do_not_disturb_each_other() {
     }
 }
 
-/// The full gradient of the bound with standard normal coefficients: the likelihood's part from
-/// integrals over each record's predictor by the trapezoidal rule, the prior's in closed form.
+/// Computes the full gradient of the bound with standard normal coefficients. The likelihood's part comes from
+/// integrals over each record's predictor by the trapezoidal rule, and the prior's part has a closed form.
 fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
     let d = model.dim();
     let n = model.records();
@@ -492,7 +492,8 @@ fn the_expansion_is_of_second_order() {
     assert!((ratio - 2.0).abs() < 0.1, "naive: {ratio}");
 }
 
-/// The gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
+/// Estimates the gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the
+/// mean.
 fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64> {
     let (d, batch): (usize, Vec<u32>) = (model.dim(), (3..12).collect());
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));

@@ -7,7 +7,7 @@ use jensen_testkit::{StressSettings, stress_twice};
 
 use super::support::{assert_close, close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// Derivatives against differences, the layouts against each other.
+/// Compares derivatives with differences, and the layouts with each other.
 fn check_model<D: RecordDensity>(density: &D, name: &str) {
     let settings = StressSettings {
         points: 4,
@@ -84,7 +84,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     check_groups(density, &mut ws, &batch, z, &direction, name);
 }
 
-/// Groups of records, each at a lane of `z`, against separate calls.
+/// Compares groups of records, each at a lane of `z`, with separate calls.
 fn check_groups<D: RecordDensity>(
     density: &D,
     ws: &mut D::Workspace,

@@ -287,7 +287,7 @@ fn states_are_stored_to_the_bit() {
     assert_eq!(MinibatchState::restore(&state.save()).unwrap(), state);
 }
 
-/// The bound of `omega` on draws common to all.
+/// Computes the bound at `omega` on draws that all calls share.
 fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
     let all = AllRecords::new(density);
     let d = density.dim();

@@ -28,7 +28,7 @@ macro_rules! both {
     };
 }
 
-/// All bits set in the first `n` of sixteen lanes.
+/// Returns all bits set in the first `n` of sixteen lanes.
 #[inline(always)]
 fn first(n: usize) -> (__m256i, __m256i) {
     let n = v!(_mm256_set1_epi32(n as i32));
@@ -40,7 +40,7 @@ fn first(n: usize) -> (__m256i, __m256i) {
     )
 }
 
-/// `2^n` for integral `n` in `[-126, 127]`.
+/// Returns `2^n` for integral `n` in `[-126, 127]`.
 #[inline(always)]
 fn pow2(n: __m256) -> __m256 {
     let biased = v!(_mm256_add_epi32(
@@ -50,7 +50,7 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
-/// The sum of eight lanes, by halves.
+/// Computes the sum of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn sum8(x: __m256) -> f32 {
     let x = v!(_mm_add_ps(
@@ -61,7 +61,7 @@ pub(super) fn sum8(x: __m256) -> f32 {
     v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
 }
 
-/// The largest of eight lanes, by halves.
+/// Computes the largest of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn largest8(x: __m256) -> f32 {
     let x = v!(_mm_max_ps(
@@ -80,7 +80,7 @@ fn scale_half(x: __m256, n: __m256) -> __m256 {
     v!(_mm256_mul_ps(_mm256_mul_ps(x, pow2(first)), pow2(second)))
 }
 
-/// The split of any number, as in the double-precision lanes.
+/// Returns the split of any number, as in the double-precision lanes.
 #[inline(always)]
 fn split(x: __m256) -> (__m256, __m256) {
     let zero = v!(_mm256_setzero_ps());

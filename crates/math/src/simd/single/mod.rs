@@ -69,47 +69,48 @@ pub trait F32x16:
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
     }
 
-    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// Square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`: the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`: the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
-    /// Absolute value.
+    /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Nearest integer, ties to even.
+    /// Returns the nearest integer, ties to even.
     fn round(self) -> Self;
 
-    /// The magnitude of `self` with the sign of `sign`.
+    /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// `self * 2^n` for integral `|n| <= 250`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-60, 2^60]`.
+    /// Returns `self * 2^n` for integral `|n| <= 250`, rounded once; `|self|` is 0, infinite, NaN or in
+    /// `[2^-60, 2^60]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
     /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// `self < b`, false for NaN.
+    /// Returns `self < b`, false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// `self <= b`, false for NaN.
+    /// Returns `self <= b`, false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// `self == b`, false for NaN.
+    /// Returns `self == b`, false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// The sum of the lanes, by a fixed tree: halves are added until one number remains.
+    /// Computes the sum of the lanes, by a fixed tree: halves are added until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -118,7 +119,7 @@ pub trait F32x16:
         (b[0] + b[2]) + (b[1] + b[3])
     }
 
-    /// The largest lane; unspecified with NaN.
+    /// Computes the largest lane; unspecified with NaN.
     #[inline(always)]
     fn largest(self) -> f32 {
         let x = self.to_array();
@@ -128,7 +129,7 @@ pub trait F32x16:
         larger(larger(b[0], b[2]), larger(b[1], b[3]))
     }
 
-    /// The lanes as an array.
+    /// Returns the lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f32; LANES32] {
         let mut lanes = [0.0; LANES32];
@@ -137,14 +138,14 @@ pub trait F32x16:
         lanes
     }
 
-    /// Lanes from an array.
+    /// Returns lanes from an array.
     #[inline(always)]
     fn from_array(lanes: [f32; LANES32]) -> Self {
         // SAFETY: the array has sixteen numbers.
         unsafe { Self::load(lanes.as_ptr()) }
     }
 
-    /// All lanes zero.
+    /// Returns lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)

@@ -34,7 +34,7 @@ fn test(a: ScalarSingles, b: ScalarSingles, f: impl Fn(f32, f32) -> bool) -> [bo
     )
 }
 
-/// Nearest integer, ties to even, in a form that vectorises.
+/// Computes the nearest integer, ties to even, in a form that vectorises.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const TWO_23: f32 = 8_388_608.0;

@@ -21,7 +21,7 @@ impl<T: Number, const N: usize> Jet<T, N> {
         }
     }
 
-    /// A linear function.
+    /// Returns a linear function.
     fn linear(value: T, first: [T; N]) -> Self {
         Self {
             value,
@@ -51,7 +51,7 @@ impl<T: Number, const N: usize> Jet<T, N> {
         self.zip(self, |x, _| x * c)
     }
 
-    /// The product, with derivatives of at most this order.
+    /// Returns the product, with derivatives of at most this order.
     fn times(self, other: Self, order: usize) -> Self {
         let mut out = Self::constant(0.0);
         out.value = self.value * other.value;
@@ -102,9 +102,9 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which computes the
-/// coefficient of order k + 2 from the two before, with the ratio of the largest term to the sum. `None` if it does not
-/// converge.
+/// Computes a Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which
+/// computes the coefficient of order k + 2 from the two before, with the ratio of the largest term to the sum. `None`
+/// if it does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -149,7 +149,7 @@ fn taylor<T: Number>(
     None
 }
 
-/// 2F1 at x = 1 − y in (−0.6, 1): by its series to 1/2, then along Taylor series that halve the distance to 1.
+/// Returns 2F1 at x = 1 − y in (−0.6, 1): by its series to 1/2, then along Taylor series that halve the distance to 1.
 fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option<(Local<T>, f64)> {
     let p = Parameters {
         values: [a, b, c].map(T::of),
@@ -210,7 +210,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// The function in x = 1 − y with derivatives with respect to a, b, c and x.
+/// Returns the function in x = 1 − y with derivatives with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),
@@ -234,7 +234,7 @@ fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     out
 }
 
-/// 2F1(a, b; c; z) for z < 1.
+/// Returns 2F1(a, b; c; z) for z < 1.
 pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -> Hypergeometric {
     let found = if z > -0.5 {
         in_unit([a, b, c], z, 1.0 - z, order)
@@ -257,7 +257,7 @@ pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -
     }
 }
 
-/// (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) for z < 0 (Abramowitz and Stegun, 15.3.4).
+/// Returns (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) for z < 0 (Abramowitz and Stegun, 15.3.4).
 fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     let y = 1.0 / (1.0 - z);
     let f = in_unit([a, c - b, c], -z * y, y, order);

@@ -48,7 +48,7 @@ impl Hypergeometric {
         }
     }
 
-    /// The derivatives of this order: the value, the gradient or the matrix of second derivatives.
+    /// Computes the derivatives of this order: the value, the gradient or the matrix of second derivatives.
     pub fn derivatives(self, order: usize) -> Vec<f64> {
         match order {
             0 => vec![self.value],
@@ -58,7 +58,7 @@ impl Hypergeometric {
     }
 }
 
-/// pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are 0.
+/// Returns pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are 0.
 pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let all = || a.iter().chain(b).chain(std::iter::once(&z));
@@ -102,12 +102,12 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     }
 }
 
-/// 0, −1, −2, …
+/// Returns whether a number is 0, −1, −2, ….
 fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// The result in ordinary precision, or in double length if the former loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -251,8 +251,8 @@ fn settled(a: &[f64], b: &[f64]) -> f64 {
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// The sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller). `None` if it
-/// needs too many terms.
+/// Returns the sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller). `None`
+/// if it needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -280,8 +280,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// The value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many terms. The
-/// series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// Computes the value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many
+/// terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -307,8 +307,8 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters
-/// that make them vanish; the function returns 0 for these. Of order 1 or 2.
+/// Returns the sum of the terms up to the one after which they vanish. It has no derivatives with respect to the
+/// parameters that make them vanish; the function returns 0 for these. Of order 1 or 2.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -333,7 +333,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// Partial sums with each of the given numbers of terms, which ascend.
+/// Returns partial sums with each of the given numbers of terms, which ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -356,14 +356,14 @@ fn partial_sums<T: Number>(
         .collect()
 }
 
-/// Number of terms beyond which a series behaves asymptotically.
+/// Returns the number of terms beyond which a series behaves asymptotically.
 fn start(a: &[f64], b: &[f64]) -> usize {
     let most = a.iter().chain(b).fold(0.0f64, |most, x| most.max(x.abs()));
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Means of partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
-/// (Euler's transformation). Two starting points must agree.
+/// Returns means of partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at
+/// least two (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -399,8 +399,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// The sum at z = 1, where Σb > Σa, with derivatives with respect to a and b; those with respect to z are the function
-/// of shifted arguments.
+/// Returns the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b; those with respect to z are the
+/// function of shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -437,8 +437,8 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     found
 }
 
-/// Partial sums at z = 1 of N = N₀ 2ʲ terms, from which N^(−s − m), m = 0, 1, … are removed in sequence (s is the
-/// excess of Σb over Σa), until two agree.
+/// Returns partial sums at z = 1 of N = N₀ 2ʲ terms, from which N^(−s − m), m = 0, 1, … are removed in sequence (s is
+/// the excess of Σb over Σa), until two agree.
 fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hypergeometric> {
     const DOUBLINGS: usize = 8;
     let n = a.len() + b.len() + 1;
@@ -512,7 +512,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// The largest difference, relative to the larger one of a number and the value.
+    /// Computes the largest difference, relative to the larger one of a number and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {

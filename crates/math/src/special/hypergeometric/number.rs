@@ -30,21 +30,21 @@ pub(super) struct Twofold {
     low: f64,
 }
 
-/// A sum and its rounding.
+/// Returns a sum and its rounding.
 fn sum(x: f64, y: f64) -> (f64, f64) {
     let s = x + y;
     let t = s - x;
     (s, (x - (s - t)) + (y - t))
 }
 
-/// A number in two halves of its digits.
+/// Returns a number in two halves of its digits.
 fn halves(x: f64) -> (f64, f64) {
     let c = 134_217_729.0 * x;
     let high = c - (c - x);
     (high, x - high)
 }
 
-/// A product and its rounding.
+/// Returns a product and its rounding.
 fn product(x: f64, y: f64) -> (f64, f64) {
     let p = x * y;
     let ((a, b), (c, d)) = (halves(x), halves(y));

@@ -1,4 +1,4 @@
-//! Densities integrate to one, and to their distribution functions.
+//! Tests that densities integrate to one, and to their distribution functions.
 
 use super::{last_count, number, parameters};
 use crate::distributions::{Suffix, multivariate, univariate};
@@ -7,7 +7,7 @@ use crate::program::BuiltinId;
 use crate::value::Value;
 use jensen_math::special::gauss;
 
-/// ∫ f over (low, high), with possibly infinite limits, by panels in a variable that stretches both ends.
+/// Computes ∫ f over (low, high), which may be infinite, by panels in a variable that stretches both ends.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let g = |t: f64| match (low.is_finite(), high.is_finite()) {
         (true, true) => {
@@ -142,7 +142,7 @@ fn discrete_families() {
     assert_eq!(count, 14);
 }
 
-/// A row without signatures would be unreachable.
+/// Every row has signatures. A row without them would be unreachable.
 #[test]
 fn rows_have_signatures() {
     let signatures = |name: &str| {
@@ -182,8 +182,8 @@ fn rows_have_signatures() {
     }
 }
 
-/// Broadcasting: containers are processed element by element, and scalars are combined with every element. The test
-/// also checks sizes and domains.
+/// Containers are processed element by element, and scalars are combined with every element. The test also checks
+/// sizes and domains.
 #[test]
 fn vectorisation() {
     let family = univariate().find(|f| f.name == "normal").expect("normal");
@@ -223,7 +223,7 @@ fn vectorisation() {
     );
 }
 
-/// Dropping terms never changes differences.
+/// Dropping terms never changes the difference between two points.
 #[test]
 fn dropped_terms_are_constant() {
     for family in univariate() {
@@ -256,7 +256,7 @@ fn dropped_terms_are_constant() {
     }
 }
 
-/// ∫ of matrix densities over the free element of 2 × 2 correlation matrices.
+/// Matrix densities integrate to 1 over the free element of 2 × 2 correlation matrices.
 #[test]
 fn lkj_integrates_to_one() {
     use crate::value::Mat;
@@ -287,7 +287,7 @@ fn lkj_integrates_to_one() {
     }
 }
 
-/// In one dimension, Wishart distributions are gamma distributions.
+/// In one dimension, a Wishart distribution is a gamma distribution.
 #[test]
 fn wishart_in_one_dimension() {
     use crate::value::Mat;

@@ -29,7 +29,7 @@ fn random(name: &str, rng: &mut Draws, args: &[Value]) -> Value {
     draw(id(name), rng, &refs).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Parameters at which a family is tested.
+/// Returns the parameters at which a family is tested.
 fn parameters(family: &Univariate) -> Vec<f64> {
     match family.name {
         "std_normal" => vec![],
@@ -66,7 +66,7 @@ fn parameters(family: &Univariate) -> Vec<f64> {
     }
 }
 
-/// The largest count with non-negligible mass.
+/// Returns the largest count with non-negligible mass.
 fn last_count(family: &str) -> i32 {
     match family {
         "bernoulli" | "bernoulli_logit" => 1,

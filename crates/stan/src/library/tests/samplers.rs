@@ -1,4 +1,4 @@
-//! Random numbers against their distributions.
+//! Tests random numbers against their distributions.
 //!
 //! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
 //! 6·10⁻⁷. With about 150 comparisons, the probability of a false alarm with a fresh seed is 10⁻⁴.
@@ -16,7 +16,7 @@ fn rng(seed: u64) -> Draws {
     Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
-/// Whether the mean of `x` is `expected`, within the sample's standard error.
+/// Checks that the mean of `x` is `expected`, within five standard errors of the sample.
 fn check_mean(what: &str, x: &[f64], expected: f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

@@ -3,9 +3,9 @@
 //!
 //! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
 //! iteration selects the data, and conditions on data become masks. Every column that is needed then becomes a plain
-//! vector ([`plain`]), so the graph is that of a vectorised program. If an iteration needs a result of an earlier one,
-//! or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the iteration that
-//! causes an error.
+//! vector ([`plain`]), so the graph equals the graph of a vectorised program. If an iteration needs a result of an
+//! earlier one, or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the
+//! iteration that causes an error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -34,27 +34,27 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// Loops of fewer iterations are unrolled.
+/// Loops with fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// Largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
+/// The largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
 const SHORT: usize = 48;
 
-/// Largest number of iterations that are vectorised together.
+/// The largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The current iterations.
+/// The iterations that are being lowered.
 pub(super) struct Iterations<'g> {
     count: usize,
-    /// Columns as plain vectors.
+    /// The plain vector of each column.
     plain: HashMap<NodeId, NodeId>,
     /// The mask outside the iterations.
     taken: Option<NodeId>,
-    /// Pending returns outside.
+    /// The number of pending returns outside the iterations.
     exits: usize,
     /// Terms of the log density that are already summed over iterations.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were read before they were written: their positions and placeholders.
+    /// The elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
     /// The identity of the iterations.
     level: u32,
@@ -74,22 +74,22 @@ impl Iterations<'_> {
     }
 }
 
-/// Loops whose iterations are vectorised.
+/// The loops whose iterations are being vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// The current ones, outermost first.
+    /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
     /// The current number of iterations.
     levels: u32,
-    /// Whether columns have been created.
+    /// Whether any columns have been created.
     pub(super) turned: bool,
-    /// Loops that have to be unrolled, by the location of their body, with the reason.
+    /// The loops that must be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that stand for a variable's value after the previous iteration.
+    /// The nodes that stand for a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// Effects of the iterations on containers declared outside the loop.
+    /// The effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// The values of variables before the iterations.
+    /// The values that variables had before the iterations.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,
@@ -112,13 +112,13 @@ struct Before {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether iterations are being lowered together.
+    /// Returns whether iterations are being lowered together.
     pub(super) fn in_iterations(&self) -> bool {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations lowered together. `None` if they must be unrolled. `element` computes
-    /// the loop variable from the column of its values.
+    /// Lowers all iterations of a loop over `values` together. Returns `None` if they must be unrolled. `element`
+    /// computes the loop variable from the column of its values.
     pub(super) fn together(
         &mut self,
         var: VarId,
@@ -163,7 +163,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The reason why the iterations of the loop with this body are unrolled, if known.
+    /// Returns why the iterations of the loop with this body are unrolled, if known.
     pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
         let key = std::ptr::from_ref(body) as usize;
         let why = self.turning.apart.get(&key)?;
@@ -224,7 +224,7 @@ impl<'g> Lower<'_, 'g> {
         self.turning.iterations.push(iterations);
     }
 
-    /// The number of present iterations.
+    /// Returns the number of present iterations.
     pub(super) fn iteration_count(&self) -> usize {
         self.turning
             .iterations
@@ -263,7 +263,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body. Code after a conditional `continue` applies only to the other iterations.
+    /// Lowers statements of the body. Code after a conditional `continue` applies only to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -391,7 +391,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// `base[indices]`, where the indices may differ between iterations.
+    /// Returns `base[indices]`, where the indices may differ between iterations.
     pub(super) fn indexed_in_iterations(
         &mut self,
         expr: &Expr,
@@ -421,7 +421,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether there is a pending return or a mask between the current code and the iterations.
+    /// Returns whether there is a pending return or a mask between the current code and the iterations.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
@@ -429,7 +429,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Whether a branch always ends with `continue`.
+/// Returns whether a branch always ends with `continue`.
 fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -438,7 +438,7 @@ fn ends(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may continue with the next iteration.
+/// Returns whether a statement may continue with the next iteration.
 pub(super) fn continues(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -450,7 +450,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code other than by completing.
+/// Returns whether a statement may leave the enclosing code other than by completing.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

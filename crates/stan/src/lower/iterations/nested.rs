@@ -1,4 +1,4 @@
-//! Nested loops, in which every outer iteration has its own number of inner iterations.
+//! Lowers nested loops, in which every outer iteration has its own number of inner iterations.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
 impl<'g> Lower<'_, 'g> {
-    /// A loop within iterations whose length differs between them or is large. Returns whether it was one.
+    /// Lowers a loop within iterations if its length differs between them or is large. Returns whether it did.
     pub(in crate::lower) fn loop_in_iterations(
         &mut self,
         var: VarId,
@@ -70,13 +70,13 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// A column of ints.
+    /// Creates a column of ints.
     pub(in crate::lower) fn int_column(&self, values: &[f64]) -> Sym {
         Sym::from(self.tape.column(values)).of(&crate::program::Type::Int)
     }
 
-    /// A branch on data whose sides only add to the log density. Each side applies to its own iterations. Whether it
-    /// was one.
+    /// Lowers a branch on data whose sides only add to the log density. Each side applies to its own iterations.
+    /// Returns whether it was such a branch.
     pub(in crate::lower) fn parted(
         &mut self,
         c: E<'g>,
@@ -242,7 +242,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Sums over the iterations: one total, or a plain vector with one sum per outer iteration.
+    /// Sums over the iterations. Returns one total, or a plain vector with one sum per outer iteration.
     fn added_up(
         &mut self,
         terms: Vec<NodeId>,
@@ -259,7 +259,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sums)
     }
 
-    /// A value of the outer iterations, repeated for the inner ones.
+    /// Repeats a value of the outer iterations for the inner ones.
     fn handed_down(&mut self, value: &Sym, owner: &[u32]) -> FnResult<Sym> {
         let tape = self.tape;
         if let Sym::Overlay(overlay) = value {
@@ -304,12 +304,12 @@ impl<'g> Lower<'_, 'g> {
         Ok(self.spread(e.id)?.gather_record(owner))
     }
 
-    /// The sums over the inner iterations of each outer one, as a plain vector.
+    /// Sums over the inner iterations of each outer one. Returns a plain vector.
     fn by_owner(&mut self, by: E<'g>, owner: &[u32], count: usize) -> FnResult<E<'g>> {
         Ok(self.spread(by.id)?.scatter(owner, count))
     }
 
-    /// The value of the last inner iteration of each outer one, as a plain vector.
+    /// Returns the value of the last inner iteration of each outer one, as a plain vector.
     fn last_of_owner(&mut self, now: E<'g>, owner: &[u32], count: usize) -> FnResult<E<'g>> {
         let mut last = vec![u32::MAX; count];
         for (at, r) in owner.iter().enumerate() {

@@ -7,19 +7,19 @@ use super::one_by_one;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// Largest number of terms of a sum that is searched for products with data.
+/// The largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
 /// A sum of columns: products of data with values that all iterations share, and a remainder.
 #[derive(Default)]
 struct Linear {
-    /// Data, factor, and whether the product is subtracted.
+    /// For each product, the data, the factor, and whether the product is subtracted.
     products: Vec<(RecordId, NodeId, bool)>,
     rest: Vec<(NodeId, bool)>,
 }
 
 impl Linear {
-    /// The sum at a node, if it has several products with data.
+    /// Returns the sum at a node, if it has several products with data.
     fn of(g: &Graph, root: NodeId) -> Option<Linear> {
         let mut found = Linear::default();
         let mut open = vec![(root, false)];
@@ -44,7 +44,8 @@ impl Linear {
         (found.products.len() > 1).then_some(found)
     }
 
-    /// The sum as a vector over `count` iterations: the remainder, already computed, and one product with a matrix.
+    /// Computes the sum as a vector over `count` iterations. It is the remainder, which is already computed, and one
+    /// product with a matrix.
     fn made(&self, g: &mut Graph, rest: &[NodeId], count: usize) -> NodeId {
         let mut matrix = Vec::with_capacity(self.products.len() * count);
         let mut factors = Vec::with_capacity(self.products.len());
@@ -75,7 +76,8 @@ impl Linear {
     }
 }
 
-/// The column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
+/// Returns the column of data and the factor shared by all iterations, if these are the arguments of a
+/// multiplication.
 fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
     let data = |id: NodeId| match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -93,7 +95,7 @@ fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A column as a vector over the iterations, or the value itself if all iterations share it.
+    /// Converts a column to a vector over the iterations. A value that all iterations share is returned as it is.
     pub(super) fn plain(&mut self, root: NodeId) -> FnResult<E<'g>> {
         let tape = self.tape;
         let Some(iterations) = self.turning.iterations.last_mut() else {
@@ -135,7 +137,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(tape.e(id))
     }
 
-    /// A column as a vector with an element for each iteration, in any case.
+    /// Converts a value to a vector with an element for each iteration, even if all iterations share it.
     pub(super) fn spread(&mut self, id: NodeId) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         let e = self.plain(id)?;
@@ -148,14 +150,14 @@ impl<'g> Lower<'_, 'g> {
         Ok(e.tape.e(id))
     }
 
-    /// A plain vector over the iterations as a column.
+    /// Converts a plain vector over the iterations to a column.
     pub(super) fn column_of(&self, vector: E<'g>) -> E<'g> {
         let index: Vec<u32> = (0..vector.len() as u32).collect();
         vector.gather_record(&index)
     }
 }
 
-/// A column as a vector, given its arguments as vectors.
+/// Converts a column to a vector, given its arguments as vectors.
 fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnError> {
     Ok(match graph.op(id) {
         Op::Record(column) => match graph.record_data(column) {

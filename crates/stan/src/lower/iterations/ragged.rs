@@ -1,5 +1,5 @@
-//! Slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and sums
-//! over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
+//! Lowers slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`,
+//! and sums over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The positions, from 1, of the current elements of each slice, by the location of its expression.
+/// The positions, from 1, of the current elements of each slice, by the location of the slice's expression.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
@@ -66,7 +66,7 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` if no argument contains a slice.
+    /// Lowers a function that is summed over slices of the iteration. Returns `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -122,7 +122,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// The value that one element adds.
+    /// Returns the value that one element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -144,7 +144,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The outer iteration of each element, and its position in each slice.
+    /// Returns the outer iteration of each element, and its position in each slice.
     fn elements_of(
         &self,
         slices: &[Slice<'_>],
@@ -185,7 +185,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// The current element of a slice.
+    /// Returns the current element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -206,7 +206,7 @@ impl<'g> Lower<'_, 'g> {
         Some(picked.map_err(|e| e.at(expr.span)))
     }
 
-    /// Whether an expression applies element by element to the slices in it.
+    /// Returns whether an expression applies element by element to the slices in it, and collects these slices.
     fn by_element<'p>(&mut self, expr: &'p Expr, slices: &mut Vec<Slice<'p>>) -> bool {
         if let Some(slice) = slice(expr) {
             slices.push(slice);

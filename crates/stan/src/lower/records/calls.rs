@@ -1,4 +1,4 @@
-//! Operators and functions of containers over the records.
+//! Lowers operators and functions of containers over the records.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part: applied to one record instead of all, they give that record's part of
-/// the result.
+/// Functions that act on each record's own part. Applied to one record instead of all, they return that record's part
+/// of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -40,8 +40,8 @@ const SUMS: &[&str] = &[
 ];
 
 impl Lower<'_, '_> {
-    /// `f` of one record's part of containers over the records; `None` if there is no such container among the
-    /// arguments.
+    /// Applies `f` to one record's part of each container over the records. Returns `None` if no argument is such a
+    /// container.
     pub(in crate::lower) fn each_record(
         &self,
         args: &[Sym],
@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// The part of every argument that belongs to a single record.
+    /// Returns the part of every argument that belongs to a single record.
     ///
     /// # Errors
     /// Fails if an argument is the value of the current record, because the call would pair it with every record.
@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
         Ok(args.iter().map(Sym::one_record).collect())
     }
 
-    /// `a op b`, where at least one operand is a container over the records.
+    /// Lowers `a op b`, where at least one operand is a container over the records.
     pub(in crate::lower) fn binary_of_records(
         &self,
         op: BinaryOp,
@@ -114,7 +114,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// Known containers with an element for each record, as columns.
+    /// Converts known containers with an element for each record to columns.
     pub(super) fn promoted(&self, value: &Sym) -> Sym {
         match value {
             Sym::Data(_) => self
@@ -124,8 +124,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function with records among its arguments; `None` if there are none, or none that matter. `None` if
-    /// there are none, or not in a way that matters.
+    /// Lowers a library function with records among its arguments. Returns `None` if there are none, or if they make
+    /// no difference.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -227,7 +227,8 @@ impl Lower<'_, '_> {
             .map_err(|e| e.at(span))
     }
 
-    /// Extents that are the number of records, and containers that have them.
+    /// Lowers functions of extents that are the number of records, and functions that create containers with such
+    /// extents.
     fn sized_by_records(&self, name: &str, args: &[Sym]) -> Option<FnResult<Sym>> {
         if let [Sym::Records(one)] = args {
             let dims = match one.dims() {
@@ -286,8 +287,8 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// A function of whole containers over the records that are data. The result, such as a mean, does not belong to a
-    /// record.
+    /// Evaluates a function of whole containers over the records that are data. The result, such as a mean, does not
+    /// belong to a record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args
@@ -318,7 +319,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A function of numbers known for each record, applied per record.
+    /// Evaluates a function of numbers that are known for each record, record by record.
     fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let unsupported = || {
             FnError::records(format!(
@@ -357,17 +358,17 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The effect of a function over the records.
+/// How a function acts on containers over the records.
 enum Kind {
-    /// The function of each record's part.
+    /// It applies to each record's part.
     Each,
-    /// The sum over records of the function of each record's part.
+    /// It is the sum over records of its values for each record's part.
     Sum,
-    /// A function of all records together.
+    /// It needs all records together, which is not supported.
     Refused,
 }
 
-/// The value of a function of containers over the records.
+/// Returns how a function acts on containers over the records.
 fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     match resolved {
         Resolved::Density(formula) => {
@@ -398,7 +399,7 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
+/// Returns whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

@@ -1,4 +1,4 @@
-//! Loops over the records. The body is lowered once, for a single record that stands for all.
+//! Lowers loops over the records. The body is lowered once, for a single record that stands for all.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -14,12 +14,12 @@ use crate::value::error::{Eval, FnError};
 struct Carried {
     var: VarId,
     before: Sym,
-    /// Placeholder for the value after the previous record.
+    /// The placeholder for the value after the previous record.
     stand_in: Sym,
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether a loop with these bounds visits all records.
+    /// Returns whether a loop with these bounds visits all records.
     ///
     /// # Errors
     /// Fails if it visits some of them, or a number that depends on the record.
@@ -46,14 +46,14 @@ impl<'g> Lower<'_, 'g> {
         Ok(false)
     }
 
-    /// Each record's number.
+    /// Returns each record's number.
     pub(in crate::lower) fn record_index(&self) -> Sym {
         self.axis
             .as_ref()
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.index))
     }
 
-    /// A loop over the records with `element` as the loop variable.
+    /// Lowers a loop over the records with `element` as the loop variable.
     pub(in crate::lower) fn record_loop(
         &mut self,
         var: VarId,
@@ -118,7 +118,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Replaces the variables to which the body may assign by inputs, which contain the values after the previous
+    /// Replaces the variables to which the body may assign by inputs, which stand for the values after the previous
     /// record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
@@ -150,8 +150,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// The value of a variable after the loop: its previous value, a sum to which each record added, or the last
-    /// record's value, which the program may not read.
+    /// Returns the value of a variable after the loop. It is the previous value, a sum to which each record added, or
+    /// the last record's value, which the program may not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -1,4 +1,4 @@
-//! The axis of exchangeable records. Lowers a program once for all its records, with separate prior and likelihood.
+//! Lowers a program once for all its exchangeable records, with separate prior and likelihood.
 //!
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
 //! whose elements are columns with one value per record. An operation on one record then applies to all. The body of a
@@ -40,20 +40,20 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 contains the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if
-    /// the program rejects.
+    /// The prior. Input 0 contains the unconstrained coordinates. Output 0 is the part of the log density that does
+    /// not belong to records, or NaN if the program rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
-    /// Number of unconstrained coordinates.
+    /// The number of unconstrained coordinates.
     pub dim: usize,
-    /// Number of records.
+    /// The number of records.
     pub records: usize,
-    /// Names of the coordinates.
+    /// The names of the coordinates.
     pub names: Vec<String>,
 }
 
-/// The axis of records.
+/// The axis along which the records lie.
 pub(super) struct Axis {
     /// The variable that counts the records.
     var: VarId,
@@ -61,14 +61,14 @@ pub(super) struct Axis {
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
-    /// Each record's number, from 1.
+    /// The number of each record, from 1.
     index: NodeId,
     separation: Separation,
-    /// Data with an extent that is the number of records but is not the leading one.
+    /// The data that have the number of records as an extent, but not as the leading one.
     inner: Vec<VarId>,
-    /// Inside a loop over the records.
+    /// Whether the current code is inside a loop over the records.
     inside: bool,
-    /// Whether the records are only some of all records, in which case no value may depend on all of them.
+    /// Whether these records are only some of all records. If so, no value may depend on all of them.
     block: bool,
 }
 
@@ -77,11 +77,11 @@ pub(super) struct Axis {
 pub struct RecordData {
     /// The name of the variable.
     pub name: String,
-    /// The `int` variable that is its next size, if there is one.
+    /// The `int` variable that is the next size of the variable, if there is one.
     pub length: Option<String>,
 }
 
-/// The data of a program with leading dimension `count`, an `int` variable.
+/// Returns the data of a program whose leading dimension is `count`, an `int` variable.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -97,7 +97,8 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     data.collect()
 }
 
-/// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
+/// Lowers a program whose `int` data variable `name` counts exchangeable records. Prior and likelihood are separate
+/// graphs.
 ///
 /// # Errors
 /// Fails as [`super::lower`] does, and with [`ErrorKind::Records`] if `name` counts no records or the log density is
@@ -110,9 +111,9 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of its records in
-/// that set, from 1. The result equals the part for these records in the density of all. Fails for an operation that
-/// would read all records at once.
+/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of the block's
+/// records in that set, from 1. The result equals the part of the full density that belongs to these records. Fails
+/// for an operation that would read all records at once.
 ///
 /// # Errors
 /// Fails as [`lower_records`] does.
@@ -162,7 +163,7 @@ fn lower_here(
     })
 }
 
-/// Rejects reads of record data outside the model block, because they would need all records.
+/// Rejects record data that are read outside the model block, because such reads would need all records.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -197,7 +198,7 @@ fn refused(message: String, span: Span) -> LowerError {
     }
 }
 
-/// Whether an expression reads a variable.
+/// Returns whether an expression reads a variable.
 fn reads(expr: &Expr, var: VarId) -> bool {
     let mut found = false;
     each_read_of(expr, &mut |other, _| found |= other == var);
@@ -308,7 +309,9 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         if !found {
-            let message = format!("no data have the size `{name}`, so it cannot count records");
+            let message = format!(
+                "no data variable has the size `{name}`, so `{name}` cannot be the number of records"
+            );
             return Err(refused(message, span));
         }
         self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
@@ -323,7 +326,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Prior and likelihood.
+    /// Returns the prior and the likelihood.
     fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -427,7 +430,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Whether a value differs between records, or depends on their number.
+    /// Returns whether a value differs between records, or depends on their number.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -449,7 +452,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The increments of the log density by `body` for each record, summed over the records.
+    /// Returns the increments of the log density that `body` makes for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -466,19 +469,19 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The number of records as a value.
+    /// Returns the number of records as a value.
     pub(super) fn record_count(&self) -> Sym {
         self.axis
             .as_ref()
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.size))
     }
 
-    /// Whether a value is the number of records.
+    /// Returns whether a value is the number of records.
     fn is_count(&self, value: &Sym) -> bool {
         matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
     }
 
-    /// Whether a value is the number of each record.
+    /// Returns whether a value is the number of each record.
     fn is_own_index(&self, value: &Sym) -> bool {
         let id = match value {
             Sym::Scalar(id) => *id,
@@ -492,7 +495,7 @@ impl<'g> Lower<'_, 'g> {
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
-    /// A declared type with the number of records as its leading extent, with that extent set to 1.
+    /// Evaluates a declared type whose leading extent is the number of records, and sets that extent to 1.
     pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
         if self.axis.is_none() {
             return Ok(None);
@@ -550,7 +553,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A value over the records; known containers with an element for each record become columns.
+    /// Converts a value to a value over the records. Known containers with an element for each record become columns.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -598,7 +601,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records. It has one value per record unless it belongs to a single record.
+    /// Wraps a part of a variable over the records. It has one value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -609,7 +612,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A known container with an element for each record, as columns.
+/// Converts a known container with an element for each record to columns.
 fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     let dims = Dims::of_value(value)?;
     if dims.extents().first() != Some(&count) {
@@ -638,7 +641,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if all are known and present.
+/// Returns the numbers of all records of a container as a known value, if all are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;
@@ -665,7 +668,7 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Whether a container over the records holds one number per record.
+/// Returns whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

@@ -1,4 +1,4 @@
-//! Building, cutting and joining containers.
+//! Functions that build, cut and join containers.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::laplace;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("to_vector", |cx, args| {
         reshape(cx, &args[0], |n| Dims::leaf(Leaf::Vector(n)))
@@ -155,7 +155,7 @@ fn reshape(cx: &Cx<'_>, x: &Sym, to: impl Fn(usize) -> Dims) -> FnResult<Sym> {
     with_dims(cx, x, dims)
 }
 
-/// The same elements in the same order with other extents.
+/// Returns the same elements in the same order, with other extents.
 fn with_dims(cx: &Cx<'_>, x: &Sym, dims: Dims) -> FnResult<Sym> {
     match x {
         Sym::Flat(flat) if flat.is_table() => Ok(Sym::cells(dims, x.to_cells(cx.tape)?)),
@@ -380,7 +380,7 @@ fn segment(cx: &Cx<'_>, x: &Sym, from: usize, n: usize) -> FnResult<Sym> {
     x.pick(cx.tape, &index, to)
 }
 
-/// Rows and columns given as (first, count).
+/// Returns the block with these rows and columns. Both are given as (first, count).
 fn block(
     cx: &Cx<'_>,
     x: &Sym,

@@ -5,7 +5,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("gp_exp_quad_cov", exp_quad),
     ("gp_exponential_cov", |cx, args| {
@@ -30,16 +30,15 @@ pub const TABLE: &[(&str, Build)] = &[
     ("gp_periodic_cov", periodic),
 ];
 
-/// The squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
+/// Builds the squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
 ///
 /// # Errors
-/// See [`stationary`].
+/// Fails as [`stationary`] does.
 pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     stationary(cx, args, |d2| (-0.5 * d2).exp())
 }
 
-/// Points and their coordinates: The number of points, the number of coordinates of each, and the elements, point after
-/// point.
+/// Returns the number of points, the number of coordinates of each, and the elements, point after point.
 fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
     let dims = x.dims()?;
     let n = dims.array.first().copied().unwrap_or(0);
@@ -59,9 +58,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// A kernel of the scaled squared distance. Its arguments are x, magnitude and length scale (one, or one for each
-/// coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude and does not use
-/// distances, because their square root has no derivative at 0.
+/// Builds a kernel that depends on the scaled squared distance. Its arguments are x, magnitude and length scale (one,
+/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is
+/// not computed from distances, because their square root has no derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
@@ -129,7 +128,7 @@ fn pick<'g>(x: E<'g>, index: &[u32]) -> E<'g> {
     }
 }
 
-/// σ² + ⟨x, y⟩
+/// Builds the kernel σ² + ⟨x, y⟩.
 fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 3;
     let (n, k, x) = points(cx, &args[0])?;
@@ -146,7 +145,8 @@ fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix((products + sigma.square()).repeat(n * m), n, m))
 }
 
-/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²); arguments x, (y,) magnitude, length scale, period.
+/// Builds the kernel α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²). Its arguments are x, optionally y, magnitude, length scale
+/// and period.
 fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 5;
     let first = usize::from(cross);

@@ -1,4 +1,4 @@
-//! Statements and declarations.
+//! Parses statements and declarations.
 
 use super::super::ast::{Decl, Expr, ExprKind, InfixOp, Message, Stmt, StmtKind, Truncation};
 use super::super::token::TokenKind;
@@ -6,11 +6,11 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Largest number of branches of a chain of `else if`, which are nested once they are checked.
+/// The largest number of branches of a chain of `else if`. They are nested when they are checked.
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
-    /// One statement, or several declarations that share a type; after an error, skips to the next statement.
+    /// Parses one statement, or several declarations that share a type. After an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let start = self.at;
         let start_span = self.span();
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement starts here with a word, on a new line.
+    /// Returns whether a statement starts here with a word, on a new line.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(
@@ -92,7 +92,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The body of a loop or a branch: one statement; declarations of several variables become a block.
+    /// Parses the body of a loop or a branch, which is one statement. Declarations of several variables become a
+    /// block.
     fn body(&mut self) -> Parsed<Box<Stmt>> {
         let mut list = Vec::new();
         self.statement_list(&mut list)?;
@@ -144,7 +145,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `real x[3]`: reported, and understood.
+    /// Parses `real x[3]`, and reports it as old syntax.
     fn old_array(
         &mut self,
         start: Span,
@@ -235,8 +236,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the braces
-    /// contain no `;` and a `~` follows, immediately or after indices.
+    /// Returns whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if
+    /// the braces contain no `;` and a `~` follows, immediately or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {
@@ -368,7 +369,7 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    /// `target += e;`
+    /// Parses `target += e;`.
     fn increment(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.bump().span;
         if self.peek() != TokenKind::PlusAssign {
@@ -385,7 +386,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Statements that begin with an expression: assignments, `~`, calls.
+    /// Parses statements that begin with an expression: assignments, `~`, calls.
     fn expression_statement(&mut self) -> Parsed<StmtKind> {
         use TokenKind as T;
         let target = self.expr()?;
