@@ -731,6 +731,46 @@ def test_a_linear_auto_encoder_finds_the_subspace():
     assert list(model.get_feature_names_out()) == ["autoencoder0", "autoencoder1"]
 
 
+def test_auto_encoders_of_counts_find_kinds_of_cells():
+    rng = np.random.default_rng(2)
+    shares = rng.dirichlet(np.full(30, 0.5), size=2)
+    kinds, totals = rng.integers(2, size=500), rng.integers(50, 500, size=500)
+    X = rng.poisson(totals[:, None] * shares[kinds] * rng.gamma(2, 0.5, size=(500, 30)))
+    model = AutoEncoder(
+        1, hidden=(12,), decoder="negative-binomial", library_size=True, max_iter=60, optimizer="adam",
+        learning_rate=0.01, validation_fraction=0.2, random_state=0,
+    ).fit(X)  # fmt: skip
+    assert model.trusted_ and model.info_["baseline"]["model"] == "independent negative binomial counts"
+    codes = model.transform(X)[:, 0]
+    assert max(np.mean((codes > np.median(codes)) == (kinds == kind)) for kind in (0, 1)) > 0.9
+    # The density with the sizes and shares that made the rows.
+    mean = X.sum(axis=1, keepdims=True) * shares[kinds]
+    truth = stats.nbinom(2, 2 / (2 + mean)).logpmf(X).sum(axis=1).mean()
+    assert truth - 2 < model.score(X) < truth + 2
+
+
+def test_auto_encoders_impute_missing_values():
+    rng = np.random.default_rng(3)
+    loadings = np.array([1.0, -2.0, 0.5, 3.0, 1.5])
+    X = rng.normal(size=(400, 1)) * loadings + 0.2 * rng.normal(size=(400, 5)) + 10
+    gaps = rng.random(X.shape) < 0.2
+    gaps[gaps.all(axis=1)] = False
+    model = AutoEncoder(
+        1, hidden=(16,), max_iter=300, batch_size=20, optimizer="adam", learning_rate=0.01, random_state=0
+    ).fit(np.where(gaps, np.nan, X))
+    assert model.info_["missing_values"] == gaps.sum()
+    complete = model.impute(np.where(gaps, np.nan, X))
+    assert np.array_equal(complete[~gaps], X[~gaps])
+    assert np.mean((complete - X)[gaps] ** 2) < 0.15 * np.mean((X - 10)[gaps] ** 2)
+    # The density of the values that are present.
+    covariance = np.outer(loadings, loadings) + 0.04 * np.eye(5)
+    truth = [
+        stats.multivariate_normal(np.full((~gap).sum(), 10), covariance[np.ix_(~gap, ~gap)]).logpdf(row[~gap])
+        for row, gap in zip(X, gaps, strict=True)
+    ]
+    assert abs(model.score(np.where(gaps, np.nan, X)) - np.mean(truth)) < 0.5
+
+
 def test_auto_encoders_of_binary_rows_and_validation():
     rng = np.random.default_rng(1)
     prototypes = rng.random((4, 20)) < 0.5

@@ -329,15 +329,15 @@ impl Units {
 struct Shifted<'a> {
     observer: &'a mut dyn Observer,
     by: f64,
-    fields: &'a [&'a str],
+    fields: &'a [(&'a str, f64)],
 }
 
-/// Runs a fit in standardised units under `control`. The function adds `by` nats to the bounds and the listed `fields`
-/// before the observer receives them.
+/// Runs a fit in standardised units under `control`. The function adds `by` nats to the bounds, and to each of the listed
+/// `fields` its own number of nats, before the observer receives them.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
-    fields: &[&str],
+    fields: &[(&str, f64)],
     run: impl FnOnce(&mut Control<'_>) -> T,
 ) -> T {
     let mut observer = Shifted {
@@ -362,11 +362,11 @@ impl Shifted<'_> {
     fn shifted(&self, record: &Record) -> Record {
         let mut record = record.clone();
         record.elbo = record.elbo.map(|elbo| elbo + self.by);
-        for field in self.fields {
+        for (field, by) in self.fields {
             if let Some(value) = record.fields.get_mut(*field)
                 && let Some(bound) = value.as_f64()
             {
-                *value = (bound + self.by).into();
+                *value = (bound + by).into();
             }
         }
         record

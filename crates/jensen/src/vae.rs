@@ -39,8 +39,8 @@ pub use job::{
 };
 pub use pictures::{PictureFrame, mosaic};
 pub use report_page::{Pictures, VaeCurves, report_page};
-pub use request::VaeRequest;
-pub use rows::{check_rows, first};
+pub use request::{LibrarySize, VaeRequest};
+pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
 pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
@@ -94,23 +94,29 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that every row is in the domain of the likelihood.
+/// Checks that every row is in the domain of the likelihood. Missing values are in every domain.
 ///
 /// # Errors
 /// [`Error::Input`] with the row of the first value outside its domain.
 pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
+    let missing = rows.missing() > 0;
     match likelihood {
+        _ if missing => {}
         // Rows are known to be finite.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}
     }
+    let observation = Observation {
+        missing,
+        ..Observation::new(rows.width(), likelihood)
+    };
     let mut record = vec![0.0; rows.width()];
     for row in 0..rows.rows() {
         rows.read(row, &mut record);
-        if let Err(error) = likelihood.check(&record) {
+        if let Err(error) = observation.check(&record) {
             return Err(Error::Input(format!(
                 "`{}`, row {}: {error} for the decoder `{}`",
                 rows.source(),

@@ -132,20 +132,15 @@ impl Autoencoder {
         }
         let (guide, model) = (architecture.encoder(), architecture.decoder());
         let encoder = Forward::new(
-            &guide.network.specs(),
-            &[architecture.width],
+            &guide.specs(),
+            &[architecture.observation.width],
             simd,
             |g, t, v| {
                 let (mean, log_variance) = guide.build(g, t, v[0]);
                 vec![mean, log_variance]
             },
         );
-        let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
-            let heads = model.network.build(g, t, v[0]);
-            let mean = model.likelihood.mean(g, &heads);
-            // The log variance if there is one, otherwise a second copy of a head, which is not read.
-            vec![mean, heads[heads.len() - 1]]
-        });
+        let decoder = model.forward(simd);
         Ok(Self {
             encoder: encoder.map_err(AutoencoderError::Unsupported)?,
             decoder: decoder.map_err(AutoencoderError::Unsupported)?,
@@ -216,22 +211,35 @@ impl Autoencoder {
     }
 
     /// Means of the records given latent values (`n × latent`), `n × width`, averaged over the weights' posterior if
-    /// there is one.
+    /// there is one. Counts have the library size that the [observation](crate::Observation::library_size) states.
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
+        let context = self.drawn_contexts(latent.len() / self.architecture.latent);
+        self.decode_in(latent, &context)
+    }
+
+    /// The contexts of `n` records that are drawn.
+    fn drawn_contexts(&self, n: usize) -> Vec<f32> {
+        self.architecture.observation.drawn_context().repeat(n)
+    }
+
+    /// [`decode`](Self::decode) with the contexts of the records.
+    fn decode_in(&mut self, latent: &[f32], context: &[f32]) -> Vec<f32> {
         let draws = self.posterior.draws();
-        let mut means = self.decode_with(latent, EVALUATED, 0, 0, |_, _, _| {});
+        let mut means = self.decode_with((latent, context), EVALUATED, 0, 0, |_, _, _| {});
         for draw in 1..draws {
-            let more = self.decode_with(latent, EVALUATED, 0, draw as u64, |_, _, _| {});
+            let draw = draw as u64;
+            let more = self.decode_with((latent, context), EVALUATED, 0, draw, |_, _, _| {});
             means.iter_mut().zip(more).for_each(|(mean, x)| *mean += x);
         }
         means.iter_mut().for_each(|mean| *mean /= draws as f32);
         means
     }
 
-    /// Means given latent values at one draw of the weights, with `each(first, means, log variances)` for every block.
+    /// Means given latent values and contexts at one draw of the weights, with `each(record, mean, parameters)` for
+    /// every record.
     fn decode_with(
         &mut self,
-        latent: &[f32],
+        (latent, context): (&[f32], &[f32]),
         purpose: Purpose,
         seed: u64,
         draw: u64,
@@ -239,11 +247,20 @@ impl Autoencoder {
     ) -> Vec<f32> {
         let drawn = self.posterior.draw(self.simd, seed, purpose, draw);
         let tensors = views(&drawn);
+        let observation = &self.architecture.observation;
+        let (width, extra) = (observation.width, observation.context());
         let mut means = Vec::new();
         for (block, z) in latent.chunks(LANES * self.architecture.latent).enumerate() {
+            let first = block * LANES;
             let lanes = z.len() / self.architecture.latent;
-            let [mean, spread] = self.decoder.run(&tensors, &[z], lanes);
-            each(block * LANES, mean, spread);
+            let inputs = [z, &context[first * extra..][..lanes * extra]];
+            let inputs = &inputs[..1 + usize::from(extra > 0)];
+            let [mean, parameters] = self.decoder.run(&tensors, inputs, lanes);
+            let rows = mean.chunks(width);
+            let rows = rows.zip(parameters.chunks(parameters.len() / lanes));
+            for (i, (mean, parameters)) in rows.enumerate() {
+                each(first + i, mean, parameters);
+            }
             means.extend_from_slice(mean);
         }
         means
@@ -252,7 +269,13 @@ impl Autoencoder {
     /// Means of the records given the means of their codes, `records × width`.
     pub fn reconstruct(&mut self, records: &dyn Records) -> Vec<f32> {
         let codes = self.encode(records);
-        self.decode(&codes.mean)
+        let observation = &self.architecture.observation;
+        let (mut context, mut record) = (Vec::new(), vec![0.0; records.width()]);
+        for i in (0..records.len()).filter(|_| observation.context() > 0) {
+            records.read(i, &mut record);
+            observation.read_context(&record, &mut context);
+        }
+        self.decode_in(&codes.mean, &context)
     }
 
     /// Draws from p(z) p(x | z), which depend only on (seed, draw). If the weights have a posterior, each draw has its
@@ -271,7 +294,8 @@ impl Autoencoder {
             &mut scratch,
             &mut latent,
         );
-        let (likelihood, width) = (self.architecture.likelihood, self.architecture.width);
+        let observation = &self.architecture.observation;
+        let (likelihood, width) = (observation.likelihood, observation.width);
         let mut values = vec![0.0; draws * width];
         let together = if self.posterior.is_point() {
             draws.max(1)
@@ -280,17 +304,15 @@ impl Autoencoder {
         };
         let mut means = Vec::with_capacity(draws * width);
         for (part, z) in latent.chunks(together * per_lane).enumerate() {
-            let drawn = self.decode_with(z, SAMPLED, seed, part as u64, |first, mean, spread| {
-                let first = part * together + first;
-                let rows = mean.chunks(width).zip(spread.chunks(width));
-                for (i, (mean, spread)) in rows.enumerate() {
-                    let lane = (first + i) as u64;
-                    let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, lane);
-                    let out = &mut values[(first + i) * width..][..width];
-                    likelihood.draw(mean, spread, &mut stream, out);
-                }
-            });
-            means.extend(drawn);
+            let context = self.drawn_contexts(z.len() / per_lane);
+            let inputs = (z, &context[..]);
+            let each = |i: usize, mean: &[f32], parameters: &[f32]| {
+                let record = part * together + i;
+                let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, record as u64);
+                let out = &mut values[record * width..][..width];
+                likelihood.draw(mean, parameters, &mut stream, out);
+            };
+            means.extend(self.decode_with(inputs, SAMPLED, seed, part as u64, each));
         }
         Samples {
             latent,
@@ -546,6 +568,21 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
+    /// The estimate of densities in other units, in which that of record i is larger by `by[i]` nats.
+    #[must_use]
+    pub fn moved(self, by: &[f64]) -> Self {
+        let records = self.records.iter().zip(by).map(|(x, by)| x + by).collect();
+        let moved = Self::new(records, 0.0);
+        // The part of the error that records share stays.
+        let own = Self::new(self.records, 0.0).standard_error;
+        let shared = (self.standard_error.powi(2) - own.powi(2)).max(0.0).sqrt();
+        Self {
+            standard_error: moved.standard_error.hypot(shared),
+            monte_carlo_error: self.monte_carlo_error,
+            ..moved
+        }
+    }
+
     /// Averages estimates with a known sum of squared Monte-Carlo errors, `spread`.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;

@@ -52,9 +52,9 @@ impl BoundGraph {
         gradients: bool,
     ) -> Self {
         assert_eq!(encoder.latent, model.latent(), "latent values");
-        assert_eq!(encoder.network.inputs, model.width(), "values of a record");
+        assert_eq!(encoder.width(), model.width(), "values of a record");
         let mut g = Graph::new();
-        let mut specs = encoder.network.specs();
+        let mut specs = encoder.specs();
         let encoder_tensors = specs.len();
         specs.extend(model.specs());
         let tensors: Vec<NodeId> = specs

@@ -61,11 +61,12 @@ impl<'a> MonteCarloEm<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        settings.check(architecture.width, data, None)?;
+        let width = architecture.observation.width;
+        settings.check(width, data, None)?;
         settings.batch = settings.batch.min(LANES);
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let model = architecture.decoder();
-        let widths = [architecture.width, architecture.latent];
+        let widths = [width, architecture.latent];
         let maximise = gradient_program(&model.specs(), &widths, simd, |g, t, v| {
             model.log_likelihood(g, t, v[0], v[1])
         })

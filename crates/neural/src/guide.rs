@@ -89,11 +89,11 @@ impl<'a> Amortisation<'a> {
         simd: Simd,
     ) -> Result<Self, TrainError> {
         settings.check(model.width(), data, None)?;
-        if encoder.latent != model.latent() || encoder.network.inputs != model.width() {
+        if encoder.latent != model.latent() || encoder.width() != model.width() {
             let text = "the encoder has other extents than the model";
             return Err(TrainError(text.to_owned()));
         }
-        let specs = encoder.network.specs();
+        let specs = encoder.specs();
         let mut g = Graph::new();
         let tensors: Vec<NodeId> = specs
             .iter()
@@ -194,7 +194,7 @@ impl Algorithm for Amortisation<'_> {
 
     fn init(&mut self) -> Result<TrainState, Status> {
         let settings = &self.settings;
-        let specs = self.encoder.network.specs();
+        let specs = self.encoder.specs();
         let tensors = initial_weights(
             self.draw.0.simd(),
             &specs,

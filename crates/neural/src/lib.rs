@@ -7,7 +7,8 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`layers`] | activations, dense layers, perceptrons |
-//! | [`likelihood`] | Bernoulli, Gaussian and categorical observations |
+//! | [`likelihood`] | distributions of the values of a record, one row each |
+//! | [`observation`] | the values of a record, what the encoder sees of them, and their density |
 //! | [`model`] | models, architectures, initial weights |
 //! | [`bound`] | estimators A and B of the bound as graphs |
 //! | [`optimise`] | SGD, Adagrad, Adam |
@@ -39,6 +40,7 @@ pub mod layers;
 pub mod likelihood;
 pub mod marginal;
 pub mod model;
+pub mod observation;
 pub mod optimise;
 mod parameters;
 pub mod posterior;
@@ -62,6 +64,7 @@ pub use model::{
     Architecture, ArchitectureError, Decoder, Encoder, LocalModel, RecordError, Tensor,
     initial_weights,
 };
+pub use observation::Observation;
 pub use optimise::Optimiser;
 pub use posterior::WEIGHT_DRAWS;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};

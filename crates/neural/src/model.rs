@@ -1,13 +1,15 @@
 //! Models with one latent vector per record, and the auto-encoder as the model that the command fits.
 
-use jensen_graph::{Graph, NodeId};
+use jensen_graph::{Graph, NodeId, Unsupported};
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
+use crate::forward::Forward;
 use crate::layers::{Activation, Perceptron, TensorSpec};
-use crate::likelihood::{Likelihood, OutOfDomain};
+use crate::likelihood::{Column, Likelihood, OutOfDomain};
+use crate::observation::Observation;
 use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
@@ -57,10 +59,11 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
 }
 
 /// Extents and distributions of an auto-encoder: everything except its weights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// Number of values of a record.
-    pub width: usize,
+    /// The values of a record and their distribution.
+    #[serde(flatten)]
+    pub observation: Observation,
     /// Number of latent values.
     pub latent: usize,
     /// Widths of the encoder's hidden layers, from the data upwards.
@@ -69,8 +72,6 @@ pub struct Architecture {
     pub decoder: Vec<usize>,
     /// The activation of hidden layers.
     pub activation: Activation,
-    /// The distribution of the data.
-    pub likelihood: Likelihood,
 }
 
 /// The reason why an architecture is invalid.
@@ -124,22 +125,27 @@ impl Architecture {
     /// The paper's architecture: one hidden layer of tanh units in each network.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
-            width,
+            observation: Observation::new(width, likelihood),
             latent,
             encoder: vec![hidden],
             decoder: vec![hidden],
             activation: Activation::Tanh,
-            likelihood,
         }
     }
 
     /// Checks the extents.
     ///
     /// # Errors
-    /// Fails if an extent is zero or records do not divide into groups.
+    /// Fails if an extent is zero, records do not divide into groups, or values other than counts have a library size.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
-        if self.width == 0 {
+        let Observation {
+            width,
+            likelihood,
+            library_size,
+            ..
+        } = self.observation;
+        if width == 0 {
             return error("a record needs at least one value".to_owned());
         }
         if self.latent == 0 {
@@ -148,10 +154,15 @@ impl Architecture {
         if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
             return error("a hidden layer needs at least one unit".to_owned());
         }
-        if let Likelihood::Categorical { categories } = self.likelihood
-            && (categories < 2 || !self.width.is_multiple_of(categories))
+        if library_size.is_some() && !likelihood.is_of_counts() {
+            let name = likelihood.name();
+            return error(format!(
+                "a library size needs a decoder of counts, and `{name}` is none"
+            ));
+        }
+        if let Likelihood::Categorical { categories } = likelihood
+            && (categories < 2 || !width.is_multiple_of(categories))
         {
-            let width = self.width;
             return error(format!(
                 "records of {width} values cannot be divided into groups of {categories} categories"
             ));
@@ -166,14 +177,14 @@ impl Architecture {
     /// # Errors
     /// Returns the first error.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
-        let (found, expected) = (records.width(), self.width);
+        let (found, expected) = (records.width(), self.observation.width);
         if found != expected {
             return Err(RecordError::Width { found, expected });
         }
         let mut values = vec![0.0; expected];
         for record in 0..records.len() {
             records.read(record, &mut values);
-            let checked = self.likelihood.check(&values);
+            let checked = self.observation.check(&values);
             checked.map_err(|error| RecordError::Domain { record, error })?;
         }
         Ok(())
@@ -181,7 +192,11 @@ impl Architecture {
 
     /// The recognition network: heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
-        Encoder::new(self.width, &self.encoder, self.activation, self.latent)
+        let inputs = self.observation.inputs();
+        Encoder {
+            observation: Some(self.observation.clone()),
+            ..Encoder::new(inputs, &self.encoder, self.activation, self.latent)
+        }
     }
 
     /// The generative network.
@@ -192,23 +207,22 @@ impl Architecture {
                 inputs: self.latent,
                 hidden: self.decoder.clone(),
                 activation: self.activation,
-                heads: self.likelihood.heads(self.width),
+                heads: self.observation.heads(),
             },
-            likelihood: self.likelihood,
-            width: self.width,
+            observation: self.observation.clone(),
         }
     }
 
     /// All tensors, the encoder's first.
     pub fn specs(&self) -> Vec<TensorSpec> {
-        let mut specs = self.encoder().network.specs();
+        let mut specs = self.encoder().specs();
         specs.extend(self.decoder().specs());
         specs
     }
 
     /// Number of the encoder's tensors.
     pub fn encoder_tensors(&self) -> usize {
-        2 * (self.encoder.len() + 2)
+        2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
     }
 
     /// Number of weights.
@@ -218,12 +232,15 @@ impl Architecture {
 }
 
 /// A recognition network: q(z | x) is normal with diagonal covariance, mean and log variance from the network (Eq. 9).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
     pub network: Perceptron,
     /// Number of latent values.
     pub latent: usize,
+    /// The values of a record, if their distribution determines the inputs of the network. Otherwise these are the
+    /// values.
+    pub observation: Option<Observation>,
 }
 
 impl Encoder {
@@ -238,30 +255,89 @@ impl Encoder {
                 heads: vec![("mean", latent), ("log_variance", latent)],
             },
             latent,
+            observation: None,
         }
+    }
+
+    /// Number of values of a record.
+    pub fn width(&self) -> usize {
+        match &self.observation {
+            Some(observation) => observation.width,
+            None => self.network.inputs,
+        }
+    }
+
+    /// Its tensors: those of the network, and the numbers in place of missing values.
+    pub fn specs(&self) -> Vec<TensorSpec> {
+        let mut specs = self.network.specs();
+        specs.extend(self.observation.as_ref().and_then(Observation::fill));
+        specs
     }
 
     /// Mean and log variance at `x`.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
-        let heads = self.network.build(graph, tensors, x);
+        let (weights, fill) = tensors.split_at(self.network.specs().len());
+        let input = match &self.observation {
+            Some(observation) => observation.input(graph, fill.first().copied(), x),
+            None => x,
+        };
+        let heads = self.network.build(graph, weights, input);
         (heads[0], heads[1])
+    }
+
+    /// Sets the numbers in place of missing values to the means of their columns.
+    pub(crate) fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
+        let observation = self.observation.as_ref().filter(|of| of.missing);
+        if let (Some(observation), Some(fill)) = (observation, tensors.last_mut()) {
+            let columns = columns(records, |x| observation.read(x));
+            let pairs = fill.data.iter_mut().zip(columns);
+            pairs.for_each(|(fill, column)| *fill = column.mean as f32);
+        }
     }
 }
 
 /// The generative network of an auto-encoder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
     /// The network.
     pub network: Perceptron,
-    /// The distribution of the data given its outputs.
-    pub likelihood: Likelihood,
-    /// Number of values of a record.
-    pub width: usize,
+    /// The values of a record and their distribution given its outputs.
+    pub observation: Observation,
+}
+
+impl Decoder {
+    /// The parameters of a record's distribution given its latent values and its context, if it has one: heads, then
+    /// parameters of columns.
+    pub(crate) fn parameters(
+        &self,
+        graph: &mut Graph,
+        tensors: &[NodeId],
+        z: NodeId,
+        context: Option<NodeId>,
+    ) -> Vec<NodeId> {
+        let of_network = tensors.len() - self.observation.specs().len();
+        let (weights, of_columns) = tensors.split_at(of_network);
+        let mut outputs = self.network.build(graph, weights, z);
+        outputs.extend_from_slice(of_columns);
+        self.observation.parameters(graph, outputs, context)
+    }
+
+    /// Means of the values of records given their latent values and contexts, and all parameters one after the other.
+    pub(crate) fn forward(&self, simd: Simd) -> Result<Forward, Unsupported> {
+        let context = self.observation.context();
+        let widths = [self.network.inputs, context];
+        let widths = &widths[..1 + usize::from(context > 0)];
+        Forward::new(&self.specs(), widths, simd, |g, tensors, values| {
+            let parameters = self.parameters(g, tensors, values[0], values.get(1).copied());
+            let mean = self.observation.likelihood.mean(g, &parameters);
+            vec![mean, g.concat(&parameters)]
+        })
+    }
 }
 
 impl LocalModel for Decoder {
     fn width(&self) -> usize {
-        self.width
+        self.observation.width
     }
 
     fn latent(&self) -> usize {
@@ -269,7 +345,9 @@ impl LocalModel for Decoder {
     }
 
     fn specs(&self) -> Vec<TensorSpec> {
-        self.network.specs()
+        let mut specs = self.network.specs();
+        specs.extend(self.observation.specs());
+        specs
     }
 
     fn log_likelihood(
@@ -279,26 +357,36 @@ impl LocalModel for Decoder {
         x: NodeId,
         z: NodeId,
     ) -> NodeId {
-        let outputs = self.network.build(graph, tensors, z);
-        self.likelihood.log_density(graph, &outputs, x)
+        let seen = self.observation.seen(graph, x);
+        let context = self.observation.context_of(graph, seen);
+        let parameters = self.parameters(graph, tensors, z, context);
+        self.observation.log_density(graph, &parameters, seen)
     }
 
-    /// The weights of the heads are scaled down, and the bias of the first maps to the mean of the data.
+    /// The weights of the heads are scaled down, and biases and parameters of columns fit the moments of the data.
     ///
     /// A pixel that is dark in all records has almost no gradient once its logit is low, and would always keep the
     /// noise of its initial weights. With initial weights as large as in other layers, 16 % of the digits drawn after
     /// 20 passes had bright borders.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
-        let heads = tensors.len() - 2 * self.network.heads.len();
-        let heads = &mut tensors[heads..];
-        for tensor in heads.iter_mut().filter(|t| !t.spec.is_bias()) {
+        let hidden = 2 * self.network.hidden.len();
+        let (biases, weights): (Vec<_>, Vec<_>) = tensors[hidden..]
+            .iter_mut()
+            .partition(|tensor| tensor.spec.is_bias());
+        for tensor in weights {
             tensor.data.iter_mut().for_each(|w| *w *= HEADS);
         }
-        let means = column_means(records);
-        let bias = heads.iter_mut().find(|t| t.spec.is_bias());
-        let count = records.len().min(LOOKED_AT) as f64;
-        for (b, mean) in bias.into_iter().flat_map(|t| &mut t.data).zip(means) {
-            *b = self.likelihood.linked(mean, count) as f32;
+        let columns = columns(records, f64::from);
+        let starts: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|column| self.observation.likelihood.start(column))
+            .collect();
+        for (which, bias) in biases.into_iter().enumerate() {
+            for (b, start) in bias.data.iter_mut().zip(&starts) {
+                if let Some(start) = start.get(which) {
+                    *b = *start as f32;
+                }
+            }
         }
     }
 }
@@ -306,19 +394,38 @@ impl LocalModel for Decoder {
 /// Scale of the random weights of a decoder's heads.
 const HEADS: f32 = 0.1;
 
-/// Number of records, spread over all of them, whose means determine the decoder's initial bias.
+/// Number of records, spread over all of them, whose moments determine the decoder's initial biases.
 const LOOKED_AT: usize = 10_000;
 
-/// The mean of each value over records.
-fn column_means(records: &dyn Records) -> Vec<f64> {
+/// The moments of each value over the records that have it, after the function `of`.
+fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
-    let (mut sums, mut record) = (vec![0.0; records.width()], vec![0.0; records.width()]);
+    let width = records.width();
+    let (mut counts, mut sums) = (vec![0.0_f64; width], vec![0.0; width]);
+    let (mut squares, mut zeros) = (vec![0.0; width], vec![0.0; width]);
+    let mut record = vec![0.0; width];
     for i in 0..count {
         records.read(i * records.len() / count, &mut record);
-        let pairs = sums.iter_mut().zip(&record);
-        pairs.for_each(|(sum, x)| *sum += f64::from(*x));
+        let present = record.iter().enumerate().filter(|(_, x)| !x.is_nan());
+        for (i, x) in present.map(|(i, x)| (i, of(*x))) {
+            counts[i] += 1.0;
+            sums[i] += x;
+            squares[i] += x * x;
+            zeros[i] += f64::from(x == 0.0);
+        }
     }
-    sums.iter().map(|sum| sum / count.max(1) as f64).collect()
+    (0..width)
+        .map(|i| {
+            let count = counts[i].max(1.0);
+            let mean = sums[i] / count;
+            Column {
+                count,
+                mean,
+                variance: squares[i] / count - mean * mean,
+                zeros: zeros[i] / count,
+            }
+        })
+        .collect()
 }
 
 /// A tensor of weights.

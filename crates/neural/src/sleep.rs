@@ -29,6 +29,7 @@ pub struct WakeSleep<'a> {
     sleep: (SingleProgram, SingleWorkspace),
     noise: Vec<f32>,
     latent: Vec<f32>,
+    context: Vec<f32>,
     dream: Vec<f32>,
     scratch: Vec<f64>,
 }
@@ -72,21 +73,23 @@ impl<'a> WakeSleep<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        settings.check(architecture.width, data, validation)?;
+        let width = architecture.observation.width;
+        if architecture.observation.missing {
+            let text = "wake-sleep trains the encoder on drawn records, in which no value is missing: use auto-encoding \
+                        variational Bayes (--method aevb)";
+            return Err(TrainError(text.to_owned()));
+        }
+        settings.check(width, data, validation)?;
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let (guide, model) = (architecture.encoder(), architecture.decoder());
-        let specs = guide.network.specs();
-        let encoder = Forward::new(&specs, &[architecture.width], simd, |g, t, v| {
+        let specs = guide.specs();
+        let encoder = Forward::new(&specs, &[width], simd, |g, t, v| {
             let (mean, log_variance) = guide.build(g, t, v[0]);
             let divergence = normal_divergence(g, mean, log_variance);
             vec![mean, log_variance, divergence]
         });
-        let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
-            let heads = model.network.build(g, t, v[0]);
-            let mean = model.likelihood.mean(g, &heads);
-            vec![mean, heads[heads.len() - 1]]
-        });
-        let widths = [architecture.width, architecture.latent];
+        let decoder = model.forward(simd);
+        let widths = [width, architecture.latent];
         let wake = gradient_program(&model.specs(), &widths, simd, |g, t, v| {
             model.log_likelihood(g, t, v[0], v[1])
         })
@@ -120,6 +123,7 @@ impl<'a> WakeSleep<'a> {
             evaluator,
             noise: Vec::new(),
             latent: Vec::new(),
+            context: Vec::new(),
             dream: Vec::new(),
             scratch: Vec::new(),
         })
@@ -198,13 +202,24 @@ impl<'a> WakeSleep<'a> {
             &mut self.latent,
         );
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
-        let [mean, spread] = self.decoder.run(&tensors[split..], &[&self.latent], lanes);
-        let (width, likelihood) = (self.architecture.width, self.architecture.likelihood);
+        let observation = &self.architecture.observation;
+        let (width, likelihood) = (observation.width, observation.likelihood);
+        // Dreams have the contexts of the minibatch.
+        self.context.clear();
+        for record in self.minibatches.values.chunks(width) {
+            observation.read_context(record, &mut self.context);
+        }
+        let inputs: [&[f32]; 2] = [&self.latent, &self.context];
+        let inputs = &inputs[..1 + usize::from(observation.context() > 0)];
+        let [mean, parameters] = self.decoder.run(&tensors[split..], inputs, lanes);
         self.dream.resize(lanes * width, 0.0);
-        let rows = mean.chunks(width).zip(spread.chunks(width));
-        for (lane, (out, (mean, spread))) in self.dream.chunks_mut(width).zip(rows).enumerate() {
+        let rows = mean
+            .chunks(width)
+            .zip(parameters.chunks(parameters.len() / lanes));
+        for (lane, (out, (mean, parameters))) in self.dream.chunks_mut(width).zip(rows).enumerate()
+        {
             let mut stream = Stream::new(seed, SLEEP.fold("records"), t, lane as u64);
-            likelihood.draw(mean, spread, &mut stream, out);
+            likelihood.draw(mean, parameters, &mut stream, out);
         }
         let values: [&[f32]; 2] = [&self.dream, &self.latent];
         let mut inputs = tensors[..split].to_vec();

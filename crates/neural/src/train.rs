@@ -37,8 +37,11 @@ pub struct TrainSettings {
     pub initial_posterior_sd: f64,
     /// Temperature of the likelihood.
     pub temper: Temper,
-    /// Passes during which the weight of the divergence rises linearly from 0 to 1.
+    /// Passes during which the weight of the divergence rises linearly from 0 to `beta`.
     pub warm_up: f64,
+    /// The weight of the divergence in the maximised objective; reported bounds have the weight 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub beta: f64,
     /// Minibatches per iteration of the fit loop. `None` means one pass over the data.
     pub minibatches: Option<u64>,
     /// Iterations between evaluations of the validation bound.
@@ -47,6 +50,18 @@ pub struct TrainSettings {
     pub patience: Option<u64>,
     /// Seed of weights, minibatches and draws.
     pub seed: u64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(x: &f64) -> bool {
+    *x == 1.0
 }
 
 impl Default for TrainSettings {
@@ -62,6 +77,7 @@ impl Default for TrainSettings {
             initial_posterior_sd: 0.01,
             temper: Temper::None,
             warm_up: 0.0,
+            beta: 1.0,
             minibatches: None,
             validate_every: 1,
             patience: None,
@@ -94,6 +110,9 @@ impl TrainSettings {
         }
         if self.batch == 0 || self.samples == 0 || self.validate_every == 0 {
             return error("batch, samples and validation interval must be at least 1".to_owned());
+        }
+        if !self.beta.is_finite() || self.beta <= 0.0 {
+            return error("the weight of the divergence must be positive".to_owned());
         }
         if self.initial_posterior_sd.is_nan() || self.initial_posterior_sd <= 0.0 {
             return error("the initial posterior standard deviation must be positive".to_owned());
@@ -181,7 +200,9 @@ impl<'a> Trainer<'a> {
         };
         let start = (settings.initial_sd.is_none()).then(|| {
             let mut tensors = initial_weights(simd, &bound.specs, settings.seed, None);
-            model.begin(&mut tensors[bound.encoder_tensors..], data);
+            let (of_encoder, of_model) = tensors.split_at_mut(bound.encoder_tensors);
+            encoder.begin(of_encoder, data);
+            model.begin(of_model, data);
             tensors
         });
         Ok(Self {
@@ -255,7 +276,7 @@ impl<'a> Trainer<'a> {
         } else {
             1.0
         };
-        let divergence_weight = [risen as f32];
+        let divergence_weight = [(risen * self.settings.beta) as f32];
         let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
         let rest: [&[f32]; 4] = [
             &likelihood_weight,

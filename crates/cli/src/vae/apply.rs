@@ -6,11 +6,11 @@ use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
     Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeRun, beside,
-    first, mosaic, open_vae, vae_model,
+    first, mosaic, open_vae, read_as, vae_model,
 };
 use serde_json::{Value, json};
 
-use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
+use super::args::{ApplyArgs, EvaluateArgs, ReconstructArgs, SampleArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
@@ -51,14 +51,18 @@ impl Fitted {
     }
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
-        let rows = Rows::open(path)?;
+        let likelihood = self.model.architecture.observation.likelihood;
+        let rows = read_as(Rows::open(path)?, likelihood);
         self.model.check_rows(&rows)?;
         Ok(rows)
     }
 
     fn frame(&self, path: &Path) -> Result<PictureFrame, Failure> {
         match self.model.image() {
-            Some(size) => Ok(PictureFrame::new(size, self.model.architecture.likelihood)),
+            Some(size) => {
+                let likelihood = self.model.architecture.observation.likelihood;
+                Ok(PictureFrame::new(size, likelihood))
+            }
             None => Err(no_picture(
                 path,
                 "the records of this fit have no image size (fit with --image WxH)",
@@ -112,7 +116,7 @@ fn write_records(
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
-    let width = fit.model.architecture.width;
+    let width = fit.model.architecture.observation.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
         None => {
@@ -191,8 +195,19 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
+/// Replaces the reconstructions of values that are present by these values.
+fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
+    let mut row = vec![0.0; rows.width()];
+    for (means, index) in means.chunks_mut(rows.width()).zip(indices) {
+        rows.read_exact(*index, &mut row);
+        let pairs = means.iter_mut().zip(&row).filter(|(_, x)| !x.is_nan());
+        pairs.for_each(|(mean, x)| *mean = *x);
+    }
+}
+
 /// Runs `vae reconstruct`.
-pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
+pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
+    let (args, impute) = (&args.apply, args.impute);
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
@@ -206,6 +221,22 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
             continue;
         }
         let networks = &mut fit.networks;
+        if impute {
+            let names = numbered("x", model.units.columns());
+            write_rows(
+                destination,
+                records.len(),
+                &names,
+                &mut |out: &mut RowWriter<'_, f64>| {
+                    in_chunks(&records, |chunk| {
+                        let mut means = model.rows(&networks.reconstruct(chunk));
+                        keep_present(&rows, &chunk.indices, &mut means);
+                        out.write(&means)
+                    })
+                },
+            )?;
+            continue;
+        }
         write_records(destination, &model, records.len(), &mut |take| {
             in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
@@ -247,12 +278,9 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let model = fit.model;
     let records = model.records(&rows);
     // Densities are those of rows in the units of the data.
-    let log_jacobian = model.units.log_jacobian();
-    let moved = |estimate: LogMarginal| LogMarginal {
-        mean: estimate.mean + log_jacobian,
-        records: estimate.records.iter().map(|x| x + log_jacobian).collect(),
-        ..estimate
-    };
+    let log_jacobians = model.log_jacobians(&records);
+    let log_jacobian = log_jacobians.iter().sum::<f64>() / records.len() as f64;
+    let moved = |estimate: LogMarginal| estimate.moved(&log_jacobians);
     let seed = args.seed.unwrap_or(fit.stored.flags.seed());
     let some = match args.records {
         0 => records.len(),
@@ -290,6 +318,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             "divergence": bound.divergence,
             "importance": fields("bound", &importance, json!({ "draws": args.importance })),
             "marginal": fields("log_likelihood", &marginal, json!({})),
+            "missing_values": rows.missing(),
             "active_units": active.active,
             "latent_variances": active.variance,
             "seed": seed,
@@ -324,6 +353,10 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             ),
         ),
         None => {}
+    }
+    if rows.missing() > 0 {
+        let all = rows.rows() * rows.width();
+        line("missing values", format!("{} of {all}", rows.missing()));
     }
     line(
         "active latent values",

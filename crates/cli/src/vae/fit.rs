@@ -89,6 +89,9 @@ fn table(summary: &VaeSummary) -> String {
             ),
         );
     }
+    if summary.missing_values > 0 {
+        line("missing", format!("{} values", summary.missing_values));
+    }
     line(
         "latent",
         format!(

@@ -25,3 +25,4 @@ mod sparse;
 mod stored;
 mod topics;
 mod vae;
+mod vae_tables;

@@ -8,10 +8,10 @@ use crate::common::{Desk, jensen, read_json, start, trace_of};
 use serde_json::Value;
 
 /// Pseudo-random numbers.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -362,7 +362,7 @@ fn a_killed_run_goes_on() {
 }
 
 /// Two hundred rows of four columns that one number explains.
-fn one_factor() -> String {
+pub fn one_factor() -> String {
     let mut dice = Dice(5);
     let mut csv = "a,b,c,d\n".to_owned();
     for _ in 0..200 {
@@ -513,7 +513,7 @@ fn tables_with_every_decoder_and_option() {
 
 /// The code and every part of the message.
 #[track_caller]
-fn refused(args: &[&str], code: i32, wanted: &[&str]) {
+pub fn refused(args: &[&str], code: i32, wanted: &[&str]) {
     let finished = jensen(args).expect(code);
     assert_eq!(finished.stdout, "");
     for part in wanted {
@@ -575,8 +575,18 @@ fn bad_data_are_refused_by_location() {
         3,
         &["high.csv", "row 2", "value 2", "1.5", "--decoder gaussian"],
     );
-    let gap = desk.file("gap.csv", "a,b\n0.5,1\n0.2,nan\n");
-    refused(&["vae", "fit", &gap], 3, &["gap.csv", "row 2, element 2"]);
+    let gap = desk.file("gap.csv", "a,b\n0.5,\n0.2,nan\n");
+    refused(
+        &["vae", "fit", &gap],
+        3,
+        &["gap.csv", "column 2 has no values"],
+    );
+    let empty = desk.file("empty.csv", "a,b\n0.5,1\nNA,NA\n");
+    refused(
+        &["vae", "fit", &empty],
+        3,
+        &["empty.csv", "row 2", "every value is missing"],
+    );
     let sums = desk.file("sums.csv", "a,b\n0.5,0.5\n0.2,0.5\n");
     refused(
         &["vae", "fit", &sums, "--decoder", "categorical=2"],

@@ -27,7 +27,7 @@ use crate::{Table, idx, npy};
 
 pub use write::{Number, RowFormat, RowWriter};
 
-/// Rows of numbers, every one finite.
+/// Rows of numbers. NaN marks a missing value; all other values are finite.
 ///
 /// Unsigned bytes are grey levels, divided by 255. If no byte is above 1, they are booleans and stay unchanged. Other
 /// numbers are unchanged.
@@ -40,6 +40,7 @@ pub struct Rows {
     storage: Bytes,
     scale: f32,
     range: (f32, f32),
+    missing: usize,
     digest: String,
 }
 
@@ -60,7 +61,7 @@ impl Rows {
     ///
     /// # Errors
     /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
-    /// element that is not finite. The message names the location.
+    /// infinite element. The message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
@@ -106,7 +107,7 @@ impl Rows {
     /// Converts a table of numeric columns to rows.
     ///
     /// # Errors
-    /// Fails if a column contains words or a value is missing.
+    /// Fails if a column contains words or an infinite value.
     pub fn of_table(table: &Table) -> Result<Self, DataError> {
         let columns: Vec<&[f64]> = table
             .columns()
@@ -147,6 +148,7 @@ impl Rows {
         }
         let bytes = &storage[start..start + rows * width * element.width()];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut missing = 0;
         match element {
             Element::Byte => {
                 for &byte in bytes {
@@ -157,9 +159,13 @@ impl Rows {
             Element::Number { width: size, .. } => {
                 for (i, part) in bytes.chunks_exact(size).enumerate() {
                     let x = f64::from(element.number(part) as f32);
+                    if x.is_nan() {
+                        missing += 1;
+                        continue;
+                    }
                     if !x.is_finite() {
                         return fail(format!(
-                            "row {}, element {} is missing or not finite; remove the row or fill it in",
+                            "row {}, element {} is not finite; remove the row or correct it",
                             i / width + 1,
                             i % width + 1
                         ));
@@ -168,6 +174,9 @@ impl Rows {
                     high = high.max(x);
                 }
             }
+        }
+        if low > high {
+            return fail("every value is missing".to_owned());
         }
         let scale = match element {
             Element::Byte if high > 1.0 => 1.0 / 255.0,
@@ -187,10 +196,20 @@ impl Rows {
             start,
             scale,
             range: (low as f32 * scale, high as f32 * scale),
+            missing,
             digest,
             storage,
             source,
         })
+    }
+
+    /// Takes bytes as whole numbers, not grey levels: counts.
+    #[must_use]
+    pub fn of_counts(mut self) -> Self {
+        let (low, high) = self.range;
+        self.range = (low / self.scale, high / self.scale);
+        self.scale = 1.0;
+        self
     }
 
     /// Returns the file or folder.
@@ -216,6 +235,11 @@ impl Rows {
     /// Returns the smallest and the largest number.
     pub fn range(&self) -> (f32, f32) {
         self.range
+    }
+
+    /// Returns the number of missing values.
+    pub fn missing(&self) -> usize {
+        self.missing
     }
 
     /// Returns the number of bytes in memory, which is 0 for a mapped file.
@@ -351,6 +375,26 @@ mod tests {
     }
 
     #[test]
+    fn missing_values_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gap.csv");
+        fs::write(&path, "a,b\n1,2\n3,\nNA,5\n").unwrap();
+        let rows = Rows::open(&path).unwrap();
+        assert_eq!((rows.missing(), rows.range()), (2, (1.0, 5.0)));
+        assert!(read(&rows, 1)[1].is_nan());
+    }
+
+    #[test]
+    fn bytes_may_be_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        fs::write(&path, idx(&[2, 2], &[0, 1, 7, 255])).unwrap();
+        let rows = Rows::open(&path).unwrap().of_counts();
+        assert_eq!(read(&rows, 1), [7.0, 255.0]);
+        assert_eq!(rows.range(), (0.0, 255.0));
+    }
+
+    #[test]
     fn truth_values_are_not_grey_levels() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bits");
@@ -374,14 +418,14 @@ mod tests {
         refused("labels", &idx(&[3], &[0, 1, 1]), "[3]");
         refused("none", &idx(&[0, 4], &[]), "[0, 4]");
         let mut floats = 1f32.to_le_bytes().to_vec();
-        floats.extend(f32::NAN.to_le_bytes());
+        floats.extend(f32::INFINITY.to_le_bytes());
         refused(
-            "nan.npy",
+            "infinite.npy",
             &npy("<f4", "(1, 2)", &floats),
             "row 1, element 2",
         );
         refused("cut.npy", &npy("<f4", "(2, 2)", &floats), "needs 16");
-        refused("gap.csv", b"a,b\n1,2\n3,\n", "row 2, element 2");
+        refused("gaps.csv", b"a,b\n,\n,\n", "every value is missing");
         let missing = Rows::open(&folder.path().join("nothing")).unwrap_err();
         assert!(missing.to_string().contains("nothing"), "{missing}");
     }

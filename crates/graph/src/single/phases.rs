@@ -168,6 +168,7 @@ impl Layout {
                 Location {
                     region: Region::Shared,
                     offset,
+                    uniform: graph.shape(id).is_scalar(),
                     ..Location::NONE
                 }
             });

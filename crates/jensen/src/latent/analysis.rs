@@ -411,9 +411,12 @@ impl Job for AnalysisJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
         let identity = self.identity();
         let log_jacobian = self.log_jacobian();
-        let mut fit = shifted(control, log_jacobian, &["objective"], |control| {
-            fit_factors(&self.model, &self.settings, &identity, control)
-        })?;
+        let mut fit = shifted(
+            control,
+            log_jacobian,
+            &[("objective", log_jacobian)],
+            |control| fit_factors(&self.model, &self.settings, &identity, control),
+        )?;
         turned(&mut fit);
         fit.bound += log_jacobian;
         fit.objective += log_jacobian;

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plain::{self, Scored};
-use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
+use super::rows::{
+    Apart, Parts, check_columns, check_rows, extents, first, mean_log_jacobian, mean_total,
+    read_as, spread, units,
+};
 use super::{
     PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,
     report_page, split,
@@ -139,21 +142,28 @@ impl VaeData {
         let likelihood = flags.likelihood(images)?;
         // Settings that suit no data of this width are named before the data.
         flags.architecture(rows.width(), likelihood)?;
-        check_rows(&rows, rows.width(), likelihood)?;
-        let apart = Apart::open(validation.as_deref())?;
+        let rows = read_as(rows, likelihood);
+        check_rows(&rows, rows.width(), likelihood, true)?;
+        let apart = Apart::open(validation.as_deref(), likelihood)?;
         let train = match &apart {
             Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
             Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
         };
+        check_columns(&rows, &train)?;
         let units = units(
             &rows,
             &train,
             likelihood,
             flags.standardise.unwrap_or_default(),
         )?;
-        let architecture = flags.architecture(units.width(), likelihood)?;
+        let mut architecture = flags.architecture(units.width(), likelihood)?;
+        architecture.observation.library_size = flags
+            .has_library_size()
+            .then(|| mean_total(&rows, &train))
+            .transpose()?;
+        architecture.observation.missing = rows.missing() + apart.missing() > 0;
         if let Apart::File(other) = &apart {
-            check_rows(other, rows.width(), architecture.likelihood)?;
+            check_rows(other, rows.width(), likelihood, true)?;
         }
         let simd = flags.simd()?.name().to_owned();
         let run = VaeRun {
@@ -174,6 +184,18 @@ impl VaeData {
             architecture,
             run,
         })
+    }
+}
+
+impl VaeData {
+    /// Number of missing values of training and validation rows.
+    fn missing(&self) -> usize {
+        self.rows.missing() + self.apart.missing()
+    }
+
+    /// Number of values of training and validation rows, missing ones included.
+    fn values(&self) -> usize {
+        self.rows.rows() * self.rows.width() + self.apart.values()
     }
 }
 
@@ -285,7 +307,7 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         .chain(&architecture.decoder)
         .sum();
     let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
-    let layers = (2 * units + 6 * architecture.width + 8 * architecture.latent) as u64;
+    let layers = (2 * units + 6 * architecture.observation.width + 8 * architecture.latent) as u64;
     let held = rows.held_bytes()
         + match apart {
             Apart::File(rows) => rows.held_bytes(),
@@ -310,6 +332,12 @@ impl VaeJob<'_> {
         &self.data.run.flags
     }
 
+    /// The mean log density of records in the units of the data minus that in the units of the networks.
+    fn log_jacobian(&self, records: &dyn Records) -> f64 {
+        let missing = self.data.architecture.observation.missing;
+        mean_log_jacobian(&self.data.units, records, missing)
+    }
+
     /// Bounds and pictures of trained networks.
     fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
         let begun = clock.seconds();
@@ -325,9 +353,9 @@ impl VaeJob<'_> {
             .map_err(Error::input)?;
         let seed = self.settings.seed;
         // Densities are those of rows in the units of the data.
-        let log_jacobian = self.data.units.log_jacobian();
         let mut bound = |records: &dyn Records| {
             let found = networks.bound(records, 1, seed).map_err(Error::input)?;
+            let log_jacobian = self.log_jacobian(records);
             Ok::<_, Error>(BoundEstimate {
                 bound: found.bound + log_jacobian,
                 likelihood: found.likelihood + log_jacobian,
@@ -345,8 +373,8 @@ impl VaeJob<'_> {
             Some(records) => spread(records, SCORED),
             None => spread(self.train, SCORED),
         };
-        let plain = plain::best(&sample, &scored, self.data.architecture.likelihood)
-            .map(|(name, score)| (name, score + log_jacobian));
+        let plain = plain::best(&sample, &scored, &self.data.architecture.observation)
+            .map(|(name, score)| (name, score + self.log_jacobian(&scored)));
         let pictures = pictures(&model, &mut networks, shown, seed);
         Ok(VaeMade {
             model,
@@ -452,11 +480,15 @@ impl Job for VaeJob<'_> {
 
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
-        let by = self.data.units.log_jacobian();
+        let by = self.log_jacobian(self.train);
+        // Other values are missing in validation records.
+        let validation = self
+            .validation
+            .map_or(by, |records| self.log_jacobian(records));
         let outcome = shifted(
             control,
             by,
-            &["bound", "validation_bound"],
+            &[("bound", by), ("validation_bound", validation)],
             |control| match &mut self.training {
                 Training::Bound(trainer) => run_loop(&mut **trainer, &identity, control),
                 Training::WakeSleep(sleep) => run_loop(&mut **sleep, &identity, control),
@@ -517,7 +549,7 @@ impl Job for VaeJob<'_> {
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
-            let slack = SLACK * self.data.architecture.width as f64;
+            let slack = SLACK * self.data.architecture.observation.width as f64;
             Baseline {
                 model: model.to_owned(),
                 score,
@@ -536,6 +568,12 @@ impl Job for VaeJob<'_> {
             .map(|i| format!("x{i}"))
             .collect();
         evidence.notes.extend(self.data.units.notes(&names));
+        if self.data.architecture.observation.missing {
+            let (missing, all) = (self.data.missing(), self.data.values());
+            evidence.notes.push(format!(
+                "{missing} of {all} values are missing: the bounds are those of the other values"
+            ));
+        }
         // Correct for rows without information, so it is no reason against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
@@ -579,6 +617,7 @@ impl Job for VaeJob<'_> {
                 fit: made.seconds,
                 evaluate: output.evaluate_seconds,
             },
+            missing_values: self.data.missing(),
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             history: course.history(),
@@ -637,7 +676,7 @@ fn pictures(
     let Some(size) = model.image() else {
         return Pictures::default();
     };
-    let frame = PictureFrame::new(size, model.architecture.likelihood);
+    let frame = PictureFrame::new(size, model.architecture.observation.likelihood);
     let shown = |records: Vec<f32>| -> Vec<f32> {
         model.rows(&records).iter().map(|x| *x as f32).collect()
     };

@@ -26,7 +26,7 @@ impl PictureFrame {
         Self {
             width,
             height,
-            unit: likelihood != Likelihood::Gaussian { bounded: false },
+            unit: likelihood.is_of_shares(),
             zoom: (LEAST / width.max(height).max(1)).max(1),
         }
     }

@@ -175,7 +175,7 @@ pub fn report_page(
             Fact::new(
                 "weights",
                 summary.weights.to_string(),
-                architecture.likelihood.name(),
+                architecture.observation.likelihood.name(),
             ),
             Fact::new(
                 "speed",

@@ -26,11 +26,24 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
+/// Rows as values of a distribution: bytes are grey levels, unless the values are counts.
+pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
+    match likelihood.is_of_counts() {
+        true => rows.of_counts(),
+        false => rows,
+    }
+}
+
 /// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
 ///
 /// # Errors
 /// [`Error::Input`] with the row.
-pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(), Error> {
+pub fn check_rows(
+    rows: &Rows,
+    width: usize,
+    likelihood: Likelihood,
+    missing: bool,
+) -> Result<(), Error> {
     if rows.width() != width {
         return Err(Error::Input(format!(
             "rows of `{}` have {} numbers, but rows of the fit have {width}",
@@ -38,6 +51,7 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
             rows.width()
         )));
     }
+    check_present(rows, missing)?;
     check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
             "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
@@ -88,6 +102,89 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
+/// Rejects rows without values, and rows with missing values if none may be missing.
+fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
+    let mut record = vec![0.0; rows.width()];
+    for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
+        rows.read(row, &mut record);
+        let absent = record.iter().filter(|x| x.is_nan()).count();
+        let location = format!("`{}`, row {}", rows.source(), row + 1);
+        if absent > 0 && !missing {
+            return Err(Error::Input(format!(
+                "{location}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
+                 with missing values"
+            )));
+        }
+        if absent == record.len() {
+            let text = format!("{location}: every value is missing; remove the row");
+            return Err(Error::Input(text));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects training rows with a column that has no values.
+pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
+    if rows.missing() == 0 {
+        return Ok(());
+    }
+    let (mut row, mut present) = (vec![0.0; rows.width()], vec![false; rows.width()]);
+    for index in train {
+        rows.read(*index, &mut row);
+        let pairs = present.iter_mut().zip(&row);
+        pairs.for_each(|(present, x)| *present |= !x.is_nan());
+    }
+    match present.iter().position(|present| !present) {
+        Some(column) => Err(Error::Input(format!(
+            "`{}`: column {} has no values in the training rows; remove the column",
+            rows.source(),
+            column + 1
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The log density of each record in the units of the data minus that in the units of the networks, which are those
+/// of the values that are present.
+pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
+    let log_scales = units.log_scales();
+    let mut record = vec![0.0; records.width()];
+    let mut of_record = |index| {
+        records.read(index, &mut record);
+        let present = record.iter().zip(&log_scales).filter(|(x, _)| !x.is_nan());
+        -present.map(|(_, log_scale)| log_scale).sum::<f64>()
+    };
+    (0..records.len()).map(&mut of_record).collect()
+}
+
+/// The mean of [`log_jacobians`].
+pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: bool) -> f64 {
+    match missing {
+        true => log_jacobians(units, records).iter().sum::<f64>() / records.len() as f64,
+        false => units.log_jacobian(),
+    }
+}
+
+/// The mean total of training rows.
+///
+/// # Errors
+/// Fails if all rows are empty.
+pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
+    let mut row = vec![0.0; rows.width()];
+    let total = |index: &usize| -> f64 {
+        rows.read_exact(*index, &mut row);
+        row.iter().filter(|x| !x.is_nan()).sum()
+    };
+    let mean = train.iter().map(total).sum::<f64>() / train.len() as f64;
+    if mean > 0.0 {
+        return Ok(mean as f32);
+    }
+    Err(Error::Input(format!(
+        "every count in `{}` is zero, so no row has a library size; remove --library-size",
+        rows.source()
+    )))
+}
+
 /// The source of validation records.
 pub(super) enum Apart {
     /// There are none.
@@ -99,8 +196,8 @@ pub(super) enum Apart {
 }
 
 impl Apart {
-    /// Reads `--validation`.
-    pub fn open(given: Option<&str>) -> Result<Self, Error> {
+    /// Reads `--validation` for values of a distribution.
+    pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
         };
@@ -109,7 +206,26 @@ impl Apart {
             Ok(_) => Err(Error::setting(
                 "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
-            Err(_) => Ok(Self::File(Rows::open(Path::new(given))?)),
+            Err(_) => Ok(Self::File(read_as(
+                Rows::open(Path::new(given))?,
+                likelihood,
+            ))),
+        }
+    }
+
+    /// Number of missing values of a file.
+    pub fn missing(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.missing(),
+            Self::None | Self::Share(_) => 0,
+        }
+    }
+
+    /// Number of values of a file.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.rows() * rows.width(),
+            Self::None | Self::Share(_) => 0,
         }
     }
 

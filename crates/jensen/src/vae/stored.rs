@@ -5,12 +5,13 @@ use std::fmt;
 
 use jensen_data::Rows;
 use jensen_math::simd::Simd;
-use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Tensor, TensorSpec};
+use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Records, Tensor, TensorSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::rows::log_jacobians;
 use super::{UnitRecords, check_rows};
 use crate::Error;
 use crate::units::Units;
@@ -100,7 +101,14 @@ impl VaeModel {
     /// # Errors
     /// [`Error::Input`] with the row.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
-        check_rows(rows, self.units.columns(), self.architecture.likelihood)
+        let observation = &self.architecture.observation;
+        let (likelihood, missing) = (observation.likelihood, observation.missing);
+        check_rows(rows, self.units.columns(), likelihood, missing)
+    }
+
+    /// The log density of each record in the units of the data minus that in the units of the networks.
+    pub fn log_jacobians(&self, records: &dyn Records) -> Vec<f64> {
+        log_jacobians(&self.units, records)
     }
 
     /// Every tensor with its name in the file, in the file's order.
@@ -183,7 +191,7 @@ impl VaeModel {
         architecture.check().map_err(error)?;
         let width: usize = description.extents.iter().product();
         let units = description.units;
-        if width != units.columns() || units.width() != architecture.width {
+        if width != units.columns() || units.width() != architecture.observation.width {
             return Err(error("extents and architecture disagree"));
         }
         let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {

@@ -78,6 +78,9 @@ pub struct VaeSummary {
     pub full_vb: bool,
     /// Seconds by stage.
     pub seconds: VaeSeconds,
+    /// Missing values of the training and validation rows.
+    #[serde(default)]
+    pub missing_values: usize,
     /// Seed of the run.
     pub seed: u64,
     /// Version of Jensen.

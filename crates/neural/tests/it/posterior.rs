@@ -3,8 +3,8 @@
 use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Optimiser, Records, Tensor,
-    TrainSettings, Trained, Trainer,
+    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser,
+    Records, Tensor, TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Control, Identity, Record, run};
 
@@ -77,12 +77,11 @@ const CODE: (f64, f64) = (0.4, 1.1);
 /// Bernoulli values with logit w z + b, with a separate weight and bias for each.
 fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
-        width,
+        observation: Observation::new(width, Likelihood::Bernoulli),
         latent: 1,
         encoder: Vec::new(),
         decoder: Vec::new(),
         activation: Activation::Identity,
-        likelihood: Likelihood::Bernoulli,
     };
     let filled = |value: &dyn Fn(&str) -> f64| -> Vec<Tensor> {
         let specs = architecture.specs().into_iter();

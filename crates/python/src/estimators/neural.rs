@@ -85,6 +85,23 @@ pub fn encode<'py>(
     ))
 }
 
+/// Means of the rows of `x` given the means of their latent values.
+#[pyfunction]
+pub fn reconstruct<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    x: PyReadonlyArray2<'py, f64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows = rows(&x)?;
+    let (means, width) = by_networks(py, weights, threads, |model, networks| {
+        model.check_rows(&rows)?;
+        let means = networks.reconstruct(&model.records(&rows));
+        Ok((model.rows(&means), model.units.columns()))
+    })?;
+    matrix(py, means, width)
+}
+
 /// Means of records given latent values, one row each.
 #[pyfunction]
 pub fn decode<'py>(
@@ -141,12 +158,8 @@ pub fn score_records<'py>(
         let score = networks
             .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
-        let log_jacobian = model.units.log_jacobian();
-        Ok(score
-            .records
-            .iter()
-            .map(|x| x + log_jacobian)
-            .collect::<Vec<f64>>())
+        let records = model.records(&rows);
+        Ok(score.moved(&model.log_jacobians(&records)).records)
     })?;
     Ok(scores.into_pyarray(py))
 }

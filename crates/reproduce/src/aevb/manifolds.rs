@@ -52,7 +52,7 @@ fn panel(title: String, records: &[f32], frame: PictureFrame, columns: usize) ->
 }
 
 fn frame(set: Set) -> PictureFrame {
-    PictureFrame::new(set.size(), set.architecture(2).likelihood)
+    PictureFrame::new(set.size(), set.architecture(2).observation.likelihood)
 }
 
 fn row(
