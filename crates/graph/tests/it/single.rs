@@ -17,6 +17,31 @@ fn product(m: usize, k: usize) -> MatMul {
     }
 }
 
+#[test]
+fn shared_vectors_are_read_element_by_element() {
+    let mut g = Graph::new();
+    let (logs, weight, x) = (g.shared_input(3), g.shared_input(1), g.input(3));
+    // Lanes read both vectors, and the second is computed from the first in one pass.
+    let sizes = g.exp(logs);
+    let weighted = g.mul(weight, sizes);
+    let outputs = [sizes, weighted].map(|shared| g.mul(x, shared));
+    g.set_outputs(outputs.to_vec());
+    let program = SingleProgram::new(&g, Simd::detect()).unwrap();
+    let mut workspace = program.workspace(2);
+    let logs: Vec<f32> = [1.0_f32, 2.0, 3.0].map(f32::ln).to_vec();
+    let x = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+    program.run(&mut workspace, &[&logs[..], &[10.0], &x[..]], 2);
+    for (which, scale) in [(0, 1.0), (1, 10.0)] {
+        let found = program.output(&workspace, which, 2);
+        let expected = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0].map(|x| scale * x);
+        let near = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-4);
+        assert!(near, "{found:?} for {expected:?}");
+    }
+}
+
 /// Builds a network with every kind of step. Returns the graph and the lengths of its inputs.
 fn network(hidden: usize, out: usize) -> Graph {
     let mut g = Graph::new();
