@@ -42,7 +42,7 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// Binds made-up data, which `what` describes.
+    /// Binds made-up data, as `invent_data` creates them.
     ///
     /// # Errors
     /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
