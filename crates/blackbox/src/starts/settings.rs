@@ -11,7 +11,7 @@ pub struct StartSettings {
     /// The starting point.
     pub init: Init,
     /// Number of starts. `None` means 9 in up to 16 dimensions (27 if they disagree), 5 in up to 64 (15 if they
-    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 64 dimensions, four more starts begin at a
+    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 500 dimensions, four more starts begin at a
     /// distance of 10 to 100 from the origin in every coordinate. If the user gives an initial point, it is one of the
     /// starts. With `Some(0)` the method begins at the initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,

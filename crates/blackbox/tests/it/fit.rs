@@ -9,7 +9,8 @@ use jensen_blackbox::{
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Control, Silent, Status};
 use jensen_testkit::{
-    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Scalar,
+    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Real,
+    Scalar, ScalarModel,
 };
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
@@ -218,6 +219,40 @@ fn two_modes_are_noticed() {
         assert!((fit.elbo() - mass.ln()).abs() < 1e-3, "{}", fit.elbo());
         assert!((fit.modes()[0].below - 0.3).abs() < 1e-3);
         assert!(fit.warnings()[0].contains("several modes"));
+    }
+}
+
+/// A tenth of the mass at a distance in the first of many coordinates.
+struct FarMode {
+    dim: usize,
+    distance: f64,
+}
+
+impl ScalarModel for FarMode {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn log_density<T: Real>(&self, z: &[T]) -> T {
+        let zero = T::constant(0.0);
+        let normal = |x: T, centre: f64| x.normal_log_scale(T::constant(centre), zero);
+        let rest = (z[1..].iter()).fold(zero, |sum, &x| sum + normal(x, 0.0));
+        let near = normal(z[0], 0.0) + T::constant(0.9f64.ln());
+        let far = normal(z[0], self.distance) + T::constant(0.1f64.ln());
+        rest + near + (far - near).softplus()
+    }
+}
+
+/// No draw of the approximation reaches such a mode, so its importance weights look perfect.
+#[test]
+fn a_far_mode_in_many_dimensions_is_noticed() {
+    for distance in [10.0, 100.0] {
+        let fit = run(&Scalar(FarMode { dim: 70, distance }), &Settings::default());
+        assert!(!fit.trusted(), "{distance}");
+        assert!(
+            fit.warnings()[0].contains("several modes"),
+            "{:?}",
+            fit.warnings()
+        );
     }
 }
 
