@@ -35,7 +35,7 @@ def indent(text):
     return "\n".join(out)
 
 
-def model(parameters, body, data, about, transformed="", functions="", kind="proper", untold=()):
+def model(parameters, body, data, about, transformed="", functions="", kind="proper", undefined=()):
     rows = []
     for name, value in data.items():
         array = np.asarray(value)
@@ -48,7 +48,7 @@ def model(parameters, body, data, about, transformed="", functions="", kind="pro
             rows.append(f"  matrix[{array.shape[0]}, {array.shape[1]}] {name};" if not integer else f"  array[{array.shape[0]}, {array.shape[1]}] int {name};")
     block = lambda head, text: f"{head} {{\n{text}\n}}\n" if text else ""
     program = f"// {about}.\n" + block("functions", indent(functions)) + block("data", "\n".join(rows)) + block("parameters", indent(parameters)) + block("transformed parameters", indent(transformed)) + block("model", indent(body))
-    return {"about": about, "program": program, "data": {k: np.asarray(v).tolist() for k, v in data.items()}, "kind": kind, "untold": untold}
+    return {"about": about, "program": program, "data": {k: np.asarray(v).tolist() for k, v in data.items()}, "kind": kind, "undefined": undefined}
 
 
 def add(name, *args, **more):
@@ -169,7 +169,7 @@ def main():
         divergent = float(np.sum(divergences)) / (8 * args.draws)
         worst = [1.0, math.inf]
         for variable in declared:
-            if variable in made["untold"]:
+            if variable in made["undefined"]:
                 continue
             draws = np.asarray(fit.draws(variable))
             shape = draws.shape[2:]

@@ -76,7 +76,7 @@ def predictors_horseshoe(rng):
             tau ~ normal(0, 0.2);
             slab ~ inv_gamma(4, 8);
             y ~ normal(a + x * (tau * width .* raw), s);""",
-        "untold": ("local",),
+        "undefined": ("local",),
     }
 
 

@@ -42,6 +42,8 @@ pub struct Fit {
     pub seconds: f64,
     /// The settings of the fit.
     pub policy: Policy,
+    /// The names of the coordinates; empty if unknown.
+    pub(crate) names: Vec<String>,
     pub(crate) space: Space,
     pub(crate) choice: FamilyChoice,
 }
@@ -75,9 +77,18 @@ impl Fit {
             calls: output.calls,
             seconds: 0.0,
             policy,
+            names: settings.names.clone(),
             space: Space::of(density),
             choice: settings.family.clone(),
         })
+    }
+
+    /// Names a coordinate in a message.
+    pub(crate) fn name_of(&self, coordinate: usize) -> String {
+        match self.names.get(coordinate) {
+            Some(name) => format!("`{name}`"),
+            None => format!("coordinate {}", coordinate + 1),
+        }
     }
 
     /// The chosen family's result.

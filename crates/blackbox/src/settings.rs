@@ -110,6 +110,9 @@ pub struct Settings {
     /// one array. Jensen treats modes that differ by a permutation of array elements as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
+    /// The name of each coordinate, for messages. If it is empty, messages number the coordinates.
+    #[serde(skip)]
+    pub names: Vec<String>,
     /// How each coordinate relates to its reported value; identity by default. The moments of the reported values must
     /// also be right.
     #[serde(skip)]
@@ -129,6 +132,7 @@ impl Default for Settings {
             refine: RefineSettings::default(),
             memory_limit: None,
             variables: Vec::new(),
+            names: Vec::new(),
             scales: Vec::new(),
         }
     }

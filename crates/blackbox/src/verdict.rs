@@ -53,11 +53,11 @@ impl Fit {
             .collect();
         let other_modes = [false, true].map(|mirrored| {
             let of_kind = others.iter().filter(|(_, kind)| *kind == mirrored);
-            other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
+            self.other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
         });
         let reasons = of_the_approximation
             .filter(|_| mixed.is_none())
-            .chain(no_end(best))
+            .chain(self.no_end())
             .chain(mixed.and_then(|refined| self.lacks_evidence(refined)))
             .chain(other_modes.into_iter().flatten())
             .chain(many_optima(&self.starts, |optimum| {
@@ -79,10 +79,10 @@ impl Fit {
         unfinished(&self.status)
             .into_iter()
             .chain(heavy_tail(best))
-            .chain(moved(best, &self.policy))
+            .chain(self.moved())
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best, &self.policy))
-            .chain(out_of_reach(best))
+            .chain(self.out_of_reach())
     }
 
     /// Returns whether the approximation has components at another mode, with about the mass that the mode's bound
@@ -122,7 +122,7 @@ impl Fit {
     /// them as well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
     /// relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
-        no_end(self.best()).is_none()
+        self.no_end().is_none()
     }
 
     /// Computes the poorer optima that refined draws do not cover, if there are many.
@@ -130,6 +130,114 @@ impl Fit {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
         open.map(|optimum| optimum.mean).collect()
+    }
+
+    /// Returns the comparison of means and spreads by the weights, or `None` if the weights themselves are unreliable.
+    fn moved(&self) -> Option<Reason> {
+        let (result, policy) = (self.best(), &self.policy);
+        let Evaluation { agreement, .. } = &result.evaluation;
+        if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
+            return None;
+        }
+        let (mean, sd) = (agreement.mean, agreement.sd);
+        // The names on the unconstrained scale are those of the parameters.
+        let of = |moved: Difference| {
+            let name = self.name_of(moved.coordinate);
+            match moved.constrained {
+                true => name,
+                false => format!("{name} on the unconstrained scale"),
+            }
+        };
+        Some(Reason::new(
+            format!(
+                "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
+                 by a factor of {:.2} ± {:.2} (limit {:.2})",
+                result.family,
+                of(mean),
+                mean.value,
+                mean.standard_error,
+                policy.mean_error,
+                of(sd),
+                sd.value.exp(),
+                sd.value.exp() * sd.standard_error,
+                policy.sd_error.exp(),
+            ),
+            "Try a richer family.",
+        ))
+    }
+
+    /// Objections that the weights of the approximation's own draws cannot reveal.
+    fn out_of_reach(&self) -> Option<Reason> {
+        let result = self.best();
+        result.beyond.map(|Unreached { coordinate, share }| {
+            let text = match coordinate {
+                Some(coordinate) => format!(
+                    "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
+                     the approximation's variance in {}: a slab, a long tail or another mode",
+                    result.family,
+                    self.name_of(coordinate)
+                ),
+                None => format!(
+                    "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
+                     times the approximation's mass",
+                    result.family
+                ),
+            };
+            Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
+        })
+    }
+
+    /// Returns the objection that the density does not decrease in a tail.
+    fn no_end(&self) -> Option<Reason> {
+        self.best().flat.map(|coordinate| {
+            Reason::new(
+                format!(
+                    "the log density does not fall in the tail of {}: the posterior looks improper",
+                    self.name_of(coordinate)
+                ),
+                "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
+                 outcomes perfectly, the data do not bound a coefficient.",
+            )
+        })
+    }
+
+    /// Returns modes that the fit does not cover, of which the highest is reported.
+    fn other_modes<'a>(
+        &self,
+        modes: impl Iterator<Item = &'a OtherMode> + Clone,
+        mirrored: bool,
+    ) -> Option<Reason> {
+        let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
+        let more = match modes.clone().count() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} in others)"),
+        };
+        let apart = match mode.is_within() {
+            true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
+            false => format!("{:.1} standard deviations away", mode.distance()),
+        };
+        let text = format!(
+            "another start found a different optimum{more}, {apart} in {} and only {:.2} nats lower: \
+             the posterior has several modes, and the fit covers one of them",
+            self.name_of(mode.coordinate),
+            mode.below
+        );
+        let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
+        Some(match mirrored {
+            false if level > 1 => Reason::new(
+                text,
+                "Equal optima often mean that the data do not determine a combination of parameters, such as the \
+                 difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
+                 remove one.",
+            ),
+            true => Reason::new(
+                format!(
+                    "{text}; the log density is the same if the signs of these coordinates change"
+                ),
+                "If the sign has no meaning, as for factor loadings, declare one loading positive.",
+            ),
+            false => Reason::bare(text),
+        })
     }
 }
 
@@ -228,38 +336,6 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// Returns the comparison of means and spreads by the weights, or `None` if the weights themselves are unreliable.
-fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
-    let Evaluation { agreement, .. } = &result.evaluation;
-    if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
-        return None;
-    }
-    let (mean, sd) = (agreement.mean, agreement.sd);
-    let of = |moved: Difference| match moved.constrained {
-        true => format!(
-            "the constrained value of coordinate {}",
-            moved.coordinate + 1
-        ),
-        false => format!("coordinate {}", moved.coordinate + 1),
-    };
-    Some(Reason::new(
-        format!(
-            "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
-             by a factor of {:.2} ± {:.2} (limit {:.2})",
-            result.family,
-            of(mean),
-            mean.value,
-            mean.standard_error,
-            policy.mean_error,
-            of(sd),
-            sd.value.exp(),
-            sd.value.exp() * sd.standard_error,
-            policy.sd_error.exp(),
-        ),
-        "Try a richer family.",
-    ))
-}
-
 fn not_finite(e: &Evaluation) -> Option<Reason> {
     if e.is_holey() {
         return Some(Reason::bare(format!(
@@ -309,77 +385,8 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     })
 }
 
-/// Objections that the weights of the approximation's own draws cannot reveal.
-fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
-    result.beyond.map(|Unreached { coordinate, share }| {
-        let text = match coordinate {
-            Some(coordinate) => format!(
-                "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
-                 the approximation's variance in coordinate {}: a slab, a long tail or another mode",
-                result.family,
-                coordinate + 1
-            ),
-            None => format!(
-                "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
-                 times the approximation's mass",
-                result.family
-            ),
-        };
-        Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
-    })
-}
-
-fn no_end(result: &FamilyResult) -> Option<Reason> {
-    result.flat.map(|coordinate| {
-        Reason::new(
-            format!(
-                "the log density does not fall in the tail of coordinate {}: the posterior looks improper",
-                coordinate + 1
-            ),
-            "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
-             outcomes perfectly, the data do not bound a coefficient.",
-        )
-    })
-}
-
 /// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
-
-/// Returns modes that the fit does not cover, of which the highest is reported.
-fn other_modes<'a>(
-    modes: impl Iterator<Item = &'a OtherMode> + Clone,
-    mirrored: bool,
-) -> Option<Reason> {
-    let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
-    let more = match modes.clone().count() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} in others)"),
-    };
-    let apart = match mode.is_within() {
-        true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
-        false => format!("{:.1} standard deviations away", mode.distance()),
-    };
-    let text = format!(
-        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: \
-         the posterior has several modes, and the fit covers one of them",
-        mode.coordinate + 1,
-        mode.below
-    );
-    let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
-    Some(match mirrored {
-        false if level > 1 => Reason::new(
-            text,
-            "Equal optima often mean that the data do not determine a combination of parameters, such as the \
-             difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
-             remove one.",
-        ),
-        true => Reason::new(
-            format!("{text}; the log density is the same if the signs of these coordinates change"),
-            "If the sign has no meaning, as for factor loadings, declare one loading positive.",
-        ),
-        false => Reason::bare(text),
-    })
-}
 
 /// Returns the poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {

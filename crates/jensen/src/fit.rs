@@ -267,10 +267,12 @@ pub fn fit_with<P: Problem>(
     beside
         .need(&options.settings.method)
         .check(options.memory_limit)?;
+    let names = problem.posterior().unconstrained_names();
     // Minibatch methods count their parameters and tables themselves.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
-        variables: variables_of(&problem.posterior().unconstrained_names()),
+        variables: variables_of(&names),
+        names: names.iter().map(|name| subscripted(name)).collect(),
         scales: problem.posterior().scales(),
         ..options.settings.clone()
     };
@@ -357,6 +359,14 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
         known.len()
     });
     numbers.collect()
+}
+
+/// Spells the name of a coordinate as Stan does in a program: `theta[3,1]` for `theta.3.1`.
+fn subscripted(name: &str) -> String {
+    match name.split_once('.') {
+        Some((variable, subscripts)) => format!("{variable}[{}]", subscripts.replace('.', ",")),
+        None => name.to_owned(),
+    }
 }
 
 /// Returns the memory of a fit, excluding the problem and its data.

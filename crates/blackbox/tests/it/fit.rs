@@ -248,10 +248,10 @@ fn a_far_mode_in_many_dimensions_is_noticed() {
     for distance in [10.0, 100.0] {
         let fit = run(&Scalar(FarMode { dim: 70, distance }), &Settings::default());
         assert!(!fit.trusted(), "{distance}");
+        let reasons = fit.warnings();
         assert!(
-            fit.warnings()[0].contains("several modes"),
-            "{:?}",
-            fit.warnings()
+            reasons.iter().any(|r| r.contains("several modes")),
+            "{reasons:?}"
         );
     }
 }

@@ -206,9 +206,12 @@ impl Rows {
     /// Takes bytes as whole numbers, not grey levels: counts.
     #[must_use]
     pub fn of_counts(mut self) -> Self {
-        let (low, high) = self.range;
-        self.range = (low / self.scale, high / self.scale);
-        self.scale = 1.0;
+        if self.scale != 1.0 {
+            // Division by a rounded 1/255 misses whole numbers by a rounding error.
+            let whole = |x: f32| (x / self.scale).round();
+            self.range = (whole(self.range.0), whole(self.range.1));
+            self.scale = 1.0;
+        }
         self
     }
 

@@ -478,6 +478,7 @@ fn correlated_effects_do_not_depend_on_units() {
         })
         .collect();
     let request = LatentRequest {
+        likelihood: Some("gaussian".to_owned()),
         prior: Some("intercept() + fixed(x) + iid(on=group, by=(1, x))".to_owned()),
         response: Some("y".to_owned()),
         ..LatentRequest::default()

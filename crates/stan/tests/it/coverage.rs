@@ -262,11 +262,10 @@ one.
 
 const PREFACE: &str = "# Functions of Stan's library that Jensen evaluates
 
-A signature is a function with types of its arguments. The table counts the signatures of at most two array dimensions
-that a log density may use and that have no function among their arguments. The next columns count the signatures that
-Jensen evaluates in the log density, where every real argument depends on a parameter, and in the interpreter, which
-computes transformed data and generated quantities. `JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::`
-writes the page, and the same test without the variable compares it.
+A signature is a function together with the types of its arguments. The table counts the signatures that a log density may use, that have at
+most two array dimensions, and that take no function as an argument. The next columns count the signatures that Jensen evaluates in the log
+density, where every real argument depends on a parameter, and in the interpreter, which computes transformed data and generated quantities.
+`JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::` writes this page, and the same test without the variable checks it.
 
 | family | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |

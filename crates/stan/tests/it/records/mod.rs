@@ -297,7 +297,7 @@ fn programs_whose_records_interact_say_where() {
             "dyes_variance_components",
             "SAMPLES",
             4,
-            "no data have the size",
+            "no data variable has the size",
         ),
         ("kidscore_interaction", "kid_score", 4, "not a single `int`"),
     ] {
