@@ -129,13 +129,27 @@ impl<'a> WakeSleep<'a> {
         })
     }
 
-    /// One minibatch. Returns likelihood and divergence of its records.
+    /// Returns the update of the parameters from a minibatch of `lanes` records.
+    fn rule(&self, lanes: usize) -> UpdateRule {
+        UpdateRule {
+            optimiser: self.settings.optimiser,
+            scale: 1.0 / lanes as f32,
+            prior: if self.settings.weight_prior {
+                1.0 / self.minibatches.data.len() as f32
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// Processes one minibatch. Returns likelihood and divergence of its records.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let (t, seed) = (state.parameters.updates, self.settings.seed);
         let simd = self.wake.0.simd();
         let latent = self.architecture.latent;
         let split = self.architecture.encoder_tensors();
         let lanes = self.minibatches.read(t).len();
+        let rule = self.rule(lanes);
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
         let [mean, log_variance, divergence] =
             self.encoder
@@ -173,15 +187,6 @@ impl<'a> WakeSleep<'a> {
         {
             return (likelihoods, divergences);
         }
-        let rule = UpdateRule {
-            optimiser: self.settings.optimiser,
-            scale: 1.0 / lanes as f32,
-            prior: if self.settings.weight_prior {
-                1.0 / self.minibatches.data.len() as f32
-            } else {
-                0.0
-            },
-        };
         let count = state.parameters.list.len();
         let empty: Vec<&[f32]> = vec![&[]; count - split];
         let inputs: Vec<&[f32]> = empty.into_iter().chain(values).collect();

@@ -196,7 +196,7 @@ impl<'a> LevelAtZero<'a> {
 
 impl Field {
     /// `size` correlated variables in each of `groups` groups, variable i of group g at `g · size + i`. `settings` are the
-    /// variances, then the partial correlations in the order of [`pairs`].
+    /// variances, then the partial correlations, by row of the lower triangle.
     ///
     /// # Errors
     /// Fails if there is no group.

@@ -105,7 +105,7 @@ pub(super) fn draw_negative_binomial(mean: f64, size: f64, stream: &mut Stream) 
 
 /// Checks that all values are counts.
 pub(super) fn check(record: &[f32]) -> Result<(), OutOfDomain> {
-    let is_count = |x: f32| x >= 0.0 && x <= LARGEST && x.fract() == 0.0;
+    let is_count = |x: f32| (0.0..=LARGEST).contains(&x) && x.fract() == 0.0;
     match record.iter().position(|&x| !is_count(x)) {
         Some(position) => Err(OutOfDomain {
             position,
