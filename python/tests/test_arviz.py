@@ -145,5 +145,5 @@ def test_users_can_name_groups(line):
     assert list(made["posterior_predictive"].data_vars) == ["again"]
     assert list(made["log_likelihood"].data_vars) == ["score"]
     assert list(made["observed_data"].data_vars) == ["again"]
-    with pytest.raises(KeyError, match="no variable of the fit"):
+    with pytest.raises(KeyError, match="the fit has no variable"):
         fit.to_arviz(log_likelihood=["nothing"])
