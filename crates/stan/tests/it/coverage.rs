@@ -250,11 +250,10 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 
-The table bounds the errors of log densities at arguments where terms cancel, relative to the larger of the log density
-and 1. Each error is below the power of ten in the column, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
-have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of each
-distribution. If an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance cancel to a number of order
-one.
+The table bounds the errors of log densities at arguments where terms cancel. Errors are relative to the larger of the log density and 1.
+The worst error over 10⁴ points is below the power of ten in the column. Parameters range from 10⁻⁶ to 10⁶ and counts up to 2 · 10⁹. The
+references have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of
+each distribution. Errors exceed 10⁻⁹ where terms as large as a count, a shape or a squared distance cancel to a number of order one.
 
 | distribution | in the log density | in the interpreter |
 | --- | ---: | ---: |
