@@ -140,7 +140,7 @@ impl Fit {
             return None;
         }
         let (mean, sd) = (agreement.mean, agreement.sd);
-        // The names on the unconstrained scale are those of the parameters.
+        // A coordinate has the name of its parameter.
         let of = |moved: Difference| {
             let name = self.name_of(moved.coordinate);
             match moved.constrained {

@@ -368,7 +368,7 @@ impl<'a> Check<'a> {
         self.compare(("log_density_at", "log_density"), &at, &expected)
     }
 
-    /// `pull` by differences of `transform`, and `score` by those of `log_density` along the noise.
+    /// `pull` by differences of `transform`, and `score` by differences of `log_density` along the noise.
     fn first_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let grad = normals(dim, LANES, 2);
@@ -415,7 +415,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// `push` by differences of `transform`, and `pull_second` by those of `pull`.
+    /// `push` by differences of `transform`, and `pull_second` by differences of `pull`.
     fn second_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let (grad, direction) = (normals(dim, LANES, 2), normals(self.omega.len(), 1, 6));
