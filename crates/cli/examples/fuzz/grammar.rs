@@ -267,3 +267,37 @@ fn vector(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
         _ => format!("sort_asc({})", vector(dice, scope, d)),
     }
 }
+
+/// The program with every call multiplied by a number within a few units in the last place of 1, different for each
+/// call, so that equal terms do not cancel.
+pub fn rescaled(source: &str) -> String {
+    let mut text = String::new();
+    // For each open parenthesis, whether it belongs to a call.
+    let mut open = Vec::new();
+    let mut calls = 0;
+    let mut rest = source;
+    while let Some(character) = rest.chars().next() {
+        let word = &rest[..rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len())];
+        let (head, tail) = rest.split_at(word.len().max(character.len_utf8()));
+        let statement = matches!(word, "if" | "for" | "while") || text.trim_end().ends_with('~');
+        match character {
+            '(' => open.push(false),
+            ')' if open.pop() == Some(true) => text.push(')'),
+            _ if !word.is_empty() && tail.starts_with('(') && !statement => {
+                calls += 1;
+                text += &format!("(1.{:015} * ", calls % 9 + 1);
+                text += word;
+                text.push('(');
+                open.push(true);
+                rest = &tail[1..];
+                continue;
+            }
+            _ => {}
+        }
+        text += head;
+        rest = tail;
+    }
+    text
+}
