@@ -30,6 +30,9 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     line
 }
 
+/// The verdict of a row of `rows.jsonl` without a result.
+const FAILED: &str = "\"verdict\":\"failed\"";
+
 /// The table without its seconds.
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
@@ -63,13 +66,23 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!((rows(",trusted,"), rows(",failed,")), (12, 6), "{one:#?}");
     assert!(one[0].ends_with("mean(mu),sd(mu),mean(sigma),sd(sigma)"));
     assert!(one.iter().any(|row| row.contains("there is no such file")));
-    // A second start has no work left; the run repeats a row that a kill cut short.
+    // A second start keeps the rows of finished fits, and repeats failed fits and a row that a kill cut short.
     let rows = desk.path("one").join("rows.jsonl");
-    let kept = fs::read(&rows).unwrap();
+    let text = || fs::read_to_string(&rows).unwrap();
+    let finished = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains(FAILED));
+        lines.map(str::to_owned).collect()
+    };
+    let kept = text();
     assert_eq!(run("2", "one"), one);
-    assert_eq!(fs::read(&rows).unwrap(), kept);
+    assert_eq!(finished(&text()), finished(&kept));
+    assert_eq!(text().lines().count(), 18);
     fs::write(&rows, &kept[..kept.len() - 9]).unwrap();
     assert_eq!(run("2", "one"), one);
+    // A fit that failed for want of memory is fitted when the command runs again.
+    fs::write(&rows, kept.replacen("\"verdict\":\"trusted\"", FAILED, 3)).unwrap();
+    assert_eq!(run("2", "one"), one);
+    assert_eq!(text().lines().count(), 18);
 }
 
 #[test]

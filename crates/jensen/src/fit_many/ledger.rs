@@ -28,7 +28,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs.
+    /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs, except those of failed fits: these
+    /// are pending again, because a failure may come from the machine, such as too little memory for a thread.
     ///
     /// # Errors
     /// Fails if the folder has other files or rows of other fits, or cannot be written.
@@ -39,11 +40,7 @@ impl Ledger {
         let digest = fits.digest();
         let stored = read_optional(&name)?;
         let (rows, writer) = match stored {
-            Some(stored) if stored == digest.as_bytes() => {
-                let rows: Vec<FitRow> = read_trace(&path)?;
-                let writer = TraceWriter::resume(&path, rows.len() as u64);
-                (rows, writer.map_err(Error::output)?)
-            }
+            Some(stored) if stored == digest.as_bytes() => continued(&path)?,
             Some(_) => {
                 return Err(Error::Setting(format!(
                     "`{}` has fits of another program, other settings or another version: name another folder",
@@ -111,6 +108,23 @@ impl Ledger {
         let key = (task.data.name.clone(), task.digest.clone(), task.seed);
         self.rows.get(&key)
     }
+}
+
+/// The rows of an earlier run without those of failed fits, which also leave the file.
+fn continued(path: &Path) -> Result<(Vec<FitRow>, TraceWriter), Error> {
+    let mut rows: Vec<FitRow> = read_trace(path)?;
+    let all = rows.len();
+    rows.retain(|row| !row.is_failed());
+    if rows.len() < all {
+        let mut kept = Vec::new();
+        for row in &rows {
+            serde_json::to_writer(&mut kept, row).expect("a plain row");
+            kept.push(b'\n');
+        }
+        write_atomic_bytes(path, &kept).map_err(Error::output)?;
+    }
+    let writer = TraceWriter::resume(path, rows.len() as u64).map_err(Error::output)?;
+    Ok((rows, writer))
 }
 
 fn key(row: &FitRow) -> (String, String, u64) {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 
+/// The verdict on a fit without a result.
+const FAILED: &str = "failed";
+
 /// A fit in one row. Numbers that are not finite and all numbers of a failed fit are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +70,7 @@ impl FitRow {
     pub fn failed(task: &Task, why: &str, seconds: f64) -> Self {
         Self {
             message: why.trim().to_owned(),
-            ..Self::without(task, "failed", seconds)
+            ..Self::without(task, FAILED, seconds)
         }
     }
 
@@ -85,6 +88,11 @@ impl FitRow {
             parameters: Vec::new(),
             ranks: Vec::new(),
         }
+    }
+
+    /// Whether the fit ended with an error.
+    pub fn is_failed(&self) -> bool {
+        self.verdict == FAILED
     }
 
     /// Whether the fit is trusted.
