@@ -19,7 +19,6 @@ use rayon::prelude::*;
 
 use crate::policy::Policy;
 
-/// Number of blocks of the jackknife.
 const BLOCKS: usize = 8;
 
 /// Smallest number of additions per thread. For fewer additions, distributing them costs more than it saves.
@@ -28,18 +27,17 @@ const GRAIN: usize = 1 << 14;
 /// The largest difference over coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Index of the coordinate.
+    /// The index of the coordinate.
     pub coordinate: usize,
     /// Whether the difference refers to the value whose logarithm or logit is the coordinate.
     pub constrained: bool,
-    /// Weighted minus plain.
+    /// The weighted value minus the plain value.
     pub value: f64,
-    /// Standard error of `value`.
+    /// The standard error of `value`.
     pub standard_error: f64,
 }
 
 impl Difference {
-    /// A difference without an estimate, because there are no weights.
     const UNKNOWN: Self = Self {
         coordinate: 0,
         constrained: false,
@@ -47,13 +45,11 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// Returns the largest difference that is consistent with the draws.
     fn largest(&self, policy: &Policy) -> f64 {
         let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// Returns the smallest difference that is consistent with the draws.
     fn least(&self, policy: &Policy) -> f64 {
         self.value.abs() - policy.confidence() * self.standard_error
     }
@@ -62,9 +58,9 @@ impl Difference {
 /// The changes of an approximation's moments under its importance weights, at the worst coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// Difference of means, in standard deviations.
+    /// The difference of means, in standard deviations.
     pub mean: Difference,
-    /// Difference of log standard deviations.
+    /// The difference of log standard deviations.
     pub sd: Difference,
 }
 
@@ -87,7 +83,6 @@ impl Agreement {
         !self.is_good(policy) && !clearly_bad
     }
 
-    /// Returns all numbers in one list, for checkpoints.
     pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
         let of = |d: Difference| {
             let constrained = f64::from(u8::from(d.constrained));
@@ -97,10 +92,8 @@ impl Agreement {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The number of values.
     pub(crate) const NUMBERS: usize = 8;
 
-    /// Reads the list that [`Self::to_numbers`] returned.
     pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let of = |n: &[f64]| Difference {
             coordinate: n[0] as usize,
@@ -116,10 +109,9 @@ impl Agreement {
     }
 }
 
-/// Sums over a block of draws for all quantities.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight. Weights are relative to it.
+    /// The largest log weight, to which the other weights are relative.
     top: f64,
     weight: f64,
     count: f64,
@@ -134,7 +126,7 @@ type Sums = [f64; 4];
 struct Quantity {
     coordinate: usize,
     scale: Scale,
-    /// The coordinate's mean and standard deviation under the approximation.
+    /// The mean under the approximation.
     mean: f64,
     sd: f64,
 }
@@ -149,21 +141,18 @@ impl Quantity {
     }
 }
 
-/// Sums from which [`Agreement`] is computed. Draws can be added in any number of batches.
+/// Draws can be added in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
     /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
-    /// Sums for each quantity and block.
     sums: Vec<[Sums; BLOCKS]>,
-    /// Number of draws so far.
     seen: usize,
 }
 
 impl Moments {
-    /// Creates an accumulator without draws for an approximation with these means and standard deviations. Coordinates
-    /// without a scale are treated as reported values.
+    /// Coordinates without a scale are treated as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -188,7 +177,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights. A draw whose weight is NaN or zero contributes only as a plain draw.
+    /// A draw whose weight is NaN or zero contributes only as a plain draw.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -349,7 +338,6 @@ mod tests {
         moments.agreement(&POLICY)
     }
 
-    /// The agreement of q = normal(0, 1) with a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()
