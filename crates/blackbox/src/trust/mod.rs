@@ -1,5 +1,4 @@
-//! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe,
-//! NeurIPS 2017).
+//! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe, NeurIPS 2017).
 //!
 //! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
 //! where g and H are estimated from fresh draws. It accepts a step if the change of the bound on new draws, the same at
@@ -11,14 +10,14 @@
 //! | --- | --- |
 //! | `settings` | [`TrustSettings`]: Table 1 with ranges and defaults |
 //! | `algorithm` | [`Trust`]: the iteration |
-//! | `state` | [`TrustState`]: what it carries on |
-//! | `stopping` | when it is over |
+//! | `state` | [`TrustState`]: the state between iterations |
+//! | `stopping` | the stopping rule |
 //! | `subproblem` | the maximiser of the model in the region: Krylov subspaces, the secular equation |
 //! | `explicit` | Hessians of mean fields in blocks, where their dimension allows |
 //! | `gradient` | gradients with the jackknife's estimate of their noise |
 //! | `assessment` | the change of the bound on matched fresh draws |
 //! | `quadratic` | the control variate of that change |
-//! | `sampling` | how many draws gradients and assessments need |
+//! | `sampling` | the numbers of draws of gradients and assessments |
 //! | `subsampled` | `Subsampled`: minibatches of records, one for every pair of draws |
 //! | `draws` | mirrored pairs in blocks of bounded memory |
 //! | `paper` | [`PaperTrust`]: Algorithm 1 as printed, without the choices below |

@@ -1,6 +1,6 @@
-//! Settings of a run: the parameters of Table 1 with ranges and defaults, and the sample sizes.
+//! The settings of TrustVI: the parameters of Table 1 of the paper, and the sample sizes.
 //!
-//! The paper gives ranges and no defaults. Our defaults, with reasons:
+//! The paper gives ranges and no defaults. The defaults of Jensen are:
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
@@ -29,52 +29,52 @@ use super::draws::BLOCK_LANES;
 
 use crate::calls::PRODUCT_BATCH;
 
-/// Settings of [`Trust`](super::Trust).
+/// The settings of [`Trust`](super::Trust).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrustSettings {
-    /// η, the required share of the predicted improvement.
+    /// The required share η of the predicted improvement.
     pub eta: f64,
-    /// γ, the factor by which the region grows and shrinks.
+    /// The factor γ by which the region grows and shrinks.
     pub gamma: f64,
-    /// λ. Steps with `η m′ < λ δ²` are rejected without an assessment.
+    /// The parameter λ. TrustVI rejects steps with `η m′ < λ δ²` without an assessment.
     pub lambda: f64,
-    /// α, the weight of δ² in the potential `φ = L − α δ²`.
+    /// The weight α of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
-    /// ν₁ of Inequality 13.
+    /// The parameter ν₁ of Inequality 13.
     pub nu1: f64,
-    /// ν₂ of Condition 2: the norm of a good gradient.
+    /// The parameter ν₂ of Condition 2, which concerns the norm of a good gradient.
     pub nu2: f64,
-    /// ν₃ of Condition 2: the direction of a good gradient.
+    /// The parameter ν₃ of Condition 2, which concerns the direction of a good gradient.
     pub nu3: f64,
-    /// ζ₀, the probability of a good gradient.
+    /// The probability ζ₀ of a good gradient.
     pub zeta0: f64,
-    /// ζ₁, the probability of accepting a good step.
+    /// The probability ζ₁ of accepting a good step.
     pub zeta1: f64,
-    /// κ_H, the largest curvature of a model, in the metric of the region.
+    /// The largest curvature κ_H of a model, in the metric of the region.
     pub kappa_h: f64,
-    /// δ⁻, the largest radius at which Inequality 13 is enforced; infinite by default.
+    /// The largest radius δ⁻ at which TrustVI enforces Inequality 13, infinite by default.
     #[serde(with = "unbounded")]
     pub delta_minus: f64,
-    /// δ_max, the largest radius.
+    /// The largest radius δ_max.
     pub delta_max: f64,
-    /// δ₀, the initial radius. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
+    /// The initial radius δ₀. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
-    /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
-    /// draws if necessary. Far from an optimum fewer draws suffice.
+    /// The initial and smallest number of draws of a gradient, a quarter of the paper's minibatch. The jackknife rule
+    /// adds draws if necessary. Far from an optimum fewer draws suffice.
     pub gradient_draws: usize,
-    /// Number of draws for Hessian-vector products.
+    /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
+    /// The initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
     /// optimum few draws suffice.
     pub change_draws: usize,
-    /// Largest number of draws of a gradient or of an assessment.
+    /// The largest number of draws of a gradient or of an assessment.
     pub max_draws: usize,
-    /// Largest dimension at which a mean field's Hessian is formed explicitly.
+    /// The largest dimension at which TrustVI forms a mean field's Hessian explicitly.
     pub explicit_limit: usize,
-    /// Improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A loss
-    /// of 0.0003 nats moves a mean by 0.024 standard deviations.
+    /// The improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A
+    /// loss of 0.0003 nats moves a mean by 0.024 standard deviations.
     pub tolerance: Option<f64>,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -136,7 +136,7 @@ impl MethodSettings for TrustSettings {
         };
         let inf = f64::INFINITY;
         if self.eta == 0.5 {
-            // The only closed end of a finite range.
+            // The other end of a finite range is open.
         } else {
             open("eta", self.eta, 0.0, 0.5)?;
         }
@@ -172,18 +172,18 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// Draws are processed in blocks. The blocks limit the size of matrices for any sample size.
+    /// The method processes draws in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
 }
 
-/// Settings of TrustVI on minibatches of records.
+/// The settings of TrustVI on minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
-    /// Settings of the method.
+    /// The settings of the method.
     pub trust: TrustSettings,
-    /// Number of records per minibatch.
+    /// The number of records per minibatch.
     pub batch: usize,
 }
 
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn tau_by_hand() {
-        // α = 2, γ = 2, λ = 1: the example at which Lemma 1 fails outside its range.
+        // The example α = 2, γ = 2, λ = 1, at which Lemma 1 fails outside its range.
         let settings = TrustSettings {
             alpha: 2.0,
             lambda: 1.0,
