@@ -40,19 +40,19 @@ use super::settings::TrustSettings;
 use super::stopping::is_near;
 use super::subproblem::{Effort, Solution, krylov};
 
-/// Number of iterations for which a Hessian is reused while ω does not move.
+/// Iterations for which the method reuses a Hessian while ω does not move.
 const USES: u64 = 2;
 
-/// Number of consecutive iterations in which the stopping rule must be met.
+/// Consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
 /// Radius, in units of ω, below which steps have no length.
 const NOTHING: f64 = 1e-12;
 
-/// Settings of [`PaperTrust`].
+/// The settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// The parameters of Table 1, and sample sizes.
+    /// The parameters of Table 1, and the numbers of draws.
     pub trust: TrustSettings,
 }
 
@@ -63,7 +63,7 @@ impl Default for PaperTrustSettings {
 }
 
 impl PaperTrustSettings {
-    /// Returns the parameters of these settings, with the minibatches of the paper.
+    /// Creates settings with these parameters and the minibatches of the paper.
     pub fn of(trust: TrustSettings) -> Self {
         Self {
             trust: TrustSettings {
@@ -101,14 +101,15 @@ impl Fitting for PaperTrustSettings {
     }
 }
 
-/// The state of a run between iterations.
+/// The state of a [`PaperTrust`] run between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperTrustState {
     omega: Vec<f64>,
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration in which the current Hessian was drawn, and number of iterations that have used it at the current ω.
+    /// The iteration in which the current Hessian was drawn. `uses` counts the iterations that have used it at the
+    /// current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -152,7 +153,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// The algorithm, whose output is ω.
+/// TrustVI as published, whose output is ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -162,7 +163,6 @@ pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// ℓ′, and the number of draws from which it was estimated.
 struct Assessed {
     change: Estimate,
     draws: usize,
@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// Returns the objective on `draws` independent draws, numbered from `first`.
+    /// The draws are numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,
@@ -205,7 +205,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// Returns the gradient of the bound in the groups of the jackknife, or `None` if it is not finite.
+    /// Returns `None` if the gradient is not finite. The groups are those of the jackknife.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);
@@ -224,7 +224,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Some(Gradient::of(groups, 0))
     }
 
-    /// Returns sₖ.
     fn propose(&self, state: &mut PaperTrustState, g: &[f64], iteration: u64) -> Solution {
         state.uses += 1;
         if state.uses == 1 || state.uses > USES {
@@ -251,7 +250,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// Returns ℓ′ of a step, estimated from the number of draws that the inequalities require.
+    /// Estimates ℓ′ from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,
@@ -305,7 +304,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// Updates the sample sizes of the next iteration.
     fn resize(&self, state: &mut PaperTrustState, norm: f64, noise: f64, found: Option<&Assessed>) {
         let next = next_gradient_draws(state.gradient_draws, norm, noise);
         let settings = &self.settings;
