@@ -175,8 +175,8 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's own
-    /// family.
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's
+    /// own family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;

@@ -35,8 +35,8 @@ const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 const SHARE: f64 = 0.1;
 
 /// Radius of the balls over which the density is integrated, and the distance of the outer balls from the centre, in
-/// standard deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball of this radius
-/// contains one draw in fifty.
+/// standard deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball
+/// of this radius contains one draw in fifty.
 const RADIUS: f64 = 0.35;
 const BESIDE: f64 = 0.5;
 

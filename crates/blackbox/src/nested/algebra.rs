@@ -1,9 +1,9 @@
-//! Small dense linear algebra for the iterations.
+//! Small dense linear algebra for nested Laplace approximations.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::reduce::{axpy, dot};
 
-/// Returns the least-squares weight of each point, from the features there.
+/// Returns the least-squares weight of each point, given the features at the points.
 pub(super) fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let f = rows[0].len();
     let mut gram = vec![0.0; f * f];
@@ -41,7 +41,7 @@ pub(super) fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     out
 }
 
-/// Computes the lower factor of the covariance, from the lower factor of the precision.
+/// Returns the lower factor of the covariance, given the lower factor of the precision.
 pub(super) fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
     let mut covariance = vec![0.0; k * k];
     for i in 0..k {

@@ -16,7 +16,7 @@ pub(crate) struct Colouring {
 }
 
 impl Colouring {
-    /// Creates the best of several colourings, which differ in the number of global parameters.
+    /// The colourings differ in the number of global parameters. The best one has the fewest colours.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
@@ -28,7 +28,6 @@ impl Colouring {
             .expect("shares are tried")
     }
 
-    /// Returns a separate colour for every coordinate.
     pub(crate) fn full(dim: usize) -> Self {
         Self {
             colours: (0..dim as u32).collect(),
@@ -80,7 +79,7 @@ impl Colouring {
         }
     }
 
-    /// Computes the directions, `dim × count`: column c is 1 at the coordinates of colour c.
+    /// The directions are `dim × count`. Column c is 1 at the coordinates of colour c.
     pub(crate) fn directions(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.colours.len() * self.count];
         for (row, &colour) in out.chunks_mut(self.count).zip(&self.colours) {
@@ -89,7 +88,7 @@ impl Colouring {
         out
     }
 
-    /// Computes an element of the matrix from its products with the directions (`dim × count`).
+    /// The products are `dim × count`.
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
         let at =
             |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];
@@ -105,7 +104,7 @@ impl Colouring {
 mod tests {
     use super::*;
 
-    /// A chain of 40 coordinates with two global parameters needs five colours at most, and every element is read back.
+    /// A chain of 40 coordinates with two global parameters needs five colours at most.
     #[test]
     fn elements_are_read_back() {
         let dim = 42usize;
