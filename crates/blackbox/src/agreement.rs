@@ -228,7 +228,6 @@ impl Moments {
         self.seen += weights.len();
     }
 
-    /// Returns the comparison based on the draws so far.
     pub fn agreement(&self, policy: &Policy) -> Agreement {
         let top = self
             .blocks
