@@ -142,7 +142,6 @@ pub struct Advi<'a, D: TwiceDifferentiable> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// The index of η among the candidates.
     Adapt(usize),
     Ascend,
 }
@@ -150,18 +149,15 @@ enum Phase {
 /// The state of [`Advi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviState {
-    /// Every ascent starts here.
     start: Vec<f64>,
     omega: Vec<f64>,
     history: Vec<f64>,
     phase: Phase,
-    /// Counts the iterations of this phase.
     k: u64,
     eta: f64,
     elbo_initial: f64,
     elbo_last_eta: f64,
     rule: RelativeRule,
-    /// The parameters at the last check of the rule in nats.
     anchor: Vec<f64>,
     calls: Calls,
 }
@@ -321,7 +317,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// Every ten evaluations, the rule requests a certificate if matched draws show no gain since the last check.
+    /// Requests a certificate after every ten evaluations if matched draws show no gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

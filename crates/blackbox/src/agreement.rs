@@ -76,7 +76,6 @@ impl Agreement {
         self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
     }
 
-    /// Returns whether more draws could change the decision.
     pub(crate) fn is_open(&self, policy: &Policy) -> bool {
         let clearly_bad =
             self.mean.least(policy) > policy.mean_error || self.sd.least(policy) > policy.sd_error;
@@ -111,7 +110,7 @@ impl Agreement {
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight, to which the other weights are relative.
+    /// The largest log weight of the block. The other weights are relative to it.
     top: f64,
     weight: f64,
     count: f64,
@@ -126,7 +125,6 @@ type Sums = [f64; 4];
 struct Quantity {
     coordinate: usize,
     scale: Scale,
-    /// The mean under the approximation.
     mean: f64,
     sd: f64,
 }
@@ -141,7 +139,6 @@ impl Quantity {
     }
 }
 
-/// Draws can be added in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
     /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.

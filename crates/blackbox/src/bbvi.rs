@@ -114,7 +114,6 @@ impl Fitting for BbviSettings {
     }
 }
 
-/// Failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
 /// Smallest share of the first step size for a family without second derivatives.
@@ -137,11 +136,8 @@ pub struct BbviState {
     summed: u64,
     best: Vec<f64>,
     optimiser: OptimiserState,
-    /// A power of one half.
     scale: f64,
-    /// The number of halvings since the last certificate.
     halvings: u64,
-    /// The number of certificates that found a gain above the tolerance.
     failed: u64,
     calls: Calls,
 }
@@ -270,7 +266,6 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The fit cannot be polished, and steps of no size improve it.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

@@ -31,7 +31,6 @@ impl Certificate {
     }
 }
 
-/// Largest number of draws for judging an improvement.
 const MAX_JUDGES: usize = 16_384;
 
 /// Polishes `omega` and estimates the improvement. `iteration` is the key of the draws. The function adds draws until

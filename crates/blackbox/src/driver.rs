@@ -57,11 +57,8 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether the run begins with the conditionally structured Gaussian and skips the starts; see
-    /// [`begins_conditional`].
     conditional: bool,
     asked: Option<Arc<dyn Family>>,
-    /// The first family after the starts.
     first: Arc<dyn Family>,
     engaged: Option<(Arc<dyn Family>, &'static str, Engaged<'a>)>,
 }
@@ -141,7 +138,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(family)[0]
     }
 
-    /// Also returns the method that continues from the result of this method.
     fn planned(&self, family: &dyn Family, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(family);
         let at = plan.iter().position(|method| method.name() == name);
@@ -169,7 +165,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Converts `omega` of the family `from` to parameters of `kind`. Also returns the number of evaluations spent.
+    /// Also returns the number of evaluations spent.
     fn enrich(
         &self,
         family: &Arc<dyn Family>,
@@ -225,7 +221,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// After a resume, the algorithm is created again.
     fn engage(
         &mut self,
         stage: &Stage,

@@ -106,7 +106,6 @@ pub enum RecordError {
     Setting(String),
 }
 
-/// The text is human-readable.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);

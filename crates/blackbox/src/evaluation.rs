@@ -86,7 +86,7 @@ impl Evaluation {
 /// Largest share of draws outside the support that weights of zero can correct for.
 const OUTSIDE: f64 = 0.01;
 
-/// The last factor applies only if k̂ is still close to the threshold.
+/// The last factor applies only if k̂ is still close to the threshold, in at most [`MOST_COORDINATES`] dimensions.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
 /// Standard errors below the threshold at which k̂ is clearly good.
@@ -97,7 +97,6 @@ const FAR_BELOW: f64 = 0.35;
 /// Distance of k̂ from its threshold within which doubling the number of draws can decide.
 const NEAR: f64 = 0.1;
 
-/// Largest dimension at which the last factor of [`MORE`] applies.
 const MOST_COORDINATES: usize = 400;
 
 /// Values over all draws beyond which a refinement costs less than a decision whether the weights change the moments.
@@ -184,9 +183,9 @@ pub(crate) enum Successor {
     Refinement,
 }
 
-/// Like [`evaluate`], but under a policy for coordinates on these scales. It uses fewer draws if an interrupt leaves no
-/// time for all of them. It also uses fewer if there is a successor and either k̂ is on the wrong side of the threshold
-/// or [`NUMBERS`] values do not decide whether the weights change the moments.
+/// Evaluates as [`evaluate`] does, but uses fewer draws if an interrupt leaves no time for all of them. It also uses
+/// fewer draws if there is a successor and either k̂ is on the wrong side of the threshold or [`NUMBERS`] values do not
+/// decide whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

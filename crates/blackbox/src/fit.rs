@@ -30,7 +30,6 @@ pub struct Fit {
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
-    /// Symmetries of the density map these modes onto each other.
     pub(crate) labellings: Labellings,
     pub(crate) objections: Vec<Reason>,
     /// The number of finished iterations.
@@ -41,14 +40,12 @@ pub struct Fit {
     pub seconds: f64,
     /// The policy under which the fit ran.
     pub policy: Policy,
-    /// Empty if the names are unknown.
     pub(crate) names: Vec<String>,
     pub(crate) space: Space,
     pub(crate) choice: FamilyChoice,
 }
 
 impl Fit {
-    /// Returns `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,

@@ -95,7 +95,6 @@ impl Fitting for HfsgviSettings {
     }
 }
 
-/// Consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 3;
 
 /// Hessian-free stochastic Gaussian variational inference, whose output is ω.
@@ -147,7 +146,6 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
         }
     }
 
-    /// Also returns the predicted improvement and the number of products used.
     fn newton(&self, state: &mut HfsgviState, iteration: u64, g: &[f64]) -> (Vec<f64>, f64, u64) {
         let lanes = self.settings.hessian_draws.next_multiple_of(2);
         let rows = self.family.noise_dim();

@@ -10,7 +10,7 @@ use crate::reduce::{axpy, dot};
 
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
-/// Share of a full step below which the search gives up.
+/// Share of a full step below which the search ends without a mode.
 const SHORTEST: f64 = 1e-6;
 
 /// Newton decrement in nats at which a search has found the mode. It is twice the distance from the mode, because the
@@ -32,16 +32,14 @@ const SIDE: usize = 3;
 /// Largest factor by which quadrature may change the variance of a nearly Gaussian density.
 const NEARLY: f64 = 4.0;
 
-/// A mode of the local parameters, or their mean after quadrature.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// The current point, in the order of elimination.
+    /// The point, in the order of elimination.
     pub at: Vec<f64>,
-    /// The Cholesky factor of the precision, which is the negated Hessian at the point, at the family's nonzeros.
     pub factor: Vec<f64>,
-    /// The log of the integral of the density over the local parameters, by Laplace's method or by quadrature.
+    /// The log of the integral of the density over the local parameters.
     pub log_mass: f64,
-    /// The skewness of each local parameter after quadrature. It is empty otherwise.
+    /// The skewness of each local parameter. It is empty unless quadrature computed it.
     pub skewness: Vec<f64>,
 }
 
@@ -54,7 +52,6 @@ struct Climb {
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
-    /// Whether the search found a mode, or `None` if the search has not ended.
     over: Option<bool>,
 }
 
@@ -67,7 +64,6 @@ struct NewtonStep {
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// The Hessian-vector products of these directions determine the Hessian of the local parameters.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -90,7 +86,6 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Each search has its own starting point. A search that finds no mode gives `None`.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -299,25 +294,23 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 }
 
-/// The mode is at 0.
 fn nodes() -> impl Iterator<Item = f64> {
     let side = 1..=SIDE;
     let below = side.clone().rev().map(|k| -(k as f64));
     below.chain(side.map(|k| k as f64)).map(|k| DISTANCE * k)
 }
 
-/// Moments of a density with its mode at 0 and a curvature of 1 there.
+/// The moments of a density with its mode at 0 and a curvature of 1 there, relative to the Gaussian.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     mean: f64,
     variance: f64,
     skewness: f64,
-    /// The log of the ratio between the integrals of the density and of the Gaussian.
     log_mass: f64,
 }
 
 impl Moments {
-    /// Takes the slopes of the log density at the nodes. Returns `None` if the density is not nearly Gaussian.
+    /// Integrates the slopes of the log density at the nodes. Returns `None` if the density is not nearly Gaussian.
     fn of(slopes: impl Iterator<Item = f64>) -> Option<Self> {
         const COUNT: usize = 2 * SIDE + 1;
         let mut g = [0.0; COUNT];
@@ -369,7 +362,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// Adds to the diagonal of the matrix until it is positive definite.
+/// Adds to the diagonal until the matrix is positive definite.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();

@@ -54,11 +54,9 @@ impl Default for MomentsSettings {
 /// determine.
 const LARGEST: usize = 128;
 
-/// Degrees of freedom of the t distribution.
 const FREEDOM: usize = 5;
 
 const RISE: f64 = 0.01;
-/// Iterations without progress after which the fit ends.
 const PATIENCE: u64 = 6;
 
 /// Weighted draws per coordinate at which the new covariance has the same weight as the old one.
@@ -143,7 +141,6 @@ struct Moments<'a, D: TwiceDifferentiable> {
 /// The state of adaptive importance sampling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MomentsState {
-    /// The mixture from which the next iteration draws.
     omega: Vec<f64>,
     best: Vec<f64>,
     /// The effective share of the draws of the best mixture under their weights.
@@ -184,7 +181,7 @@ impl Round {
         Lanes::new(&self.z, self.z.len() / self.lanes, self.lanes)
     }
 
-    /// The bound uses the draws of the mixture itself, without the heavy-tailed half.
+    /// Omits the heavy-tailed half of the draws.
     fn bound(&self) -> Estimate {
         let own = &self.plain[..self.lanes / 2];
         let finite: Vec<f64> = own.iter().copied().filter(|w| w.is_finite()).collect();
@@ -193,7 +190,6 @@ impl Round {
 }
 
 impl<D: TwiceDifferentiable> Moments<'_, D> {
-    /// The second half of the draws has the tails of a t distribution.
     fn draws(&self, omega: &[f64], iteration: u64) -> (Vec<f64>, usize) {
         let dim = self.mixture.dim();
         let (rows, lanes) = (dim + 1 + FREEDOM, self.settings.draws(dim));
@@ -311,7 +307,8 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// The component is at the point that the mixture misses most, and is fitted to the weighted draws around it.
+    /// The new component is at the point that the mixture misses most, with the covariance of the weighted draws around
+    /// it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
@@ -347,7 +344,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// The covariance moves in proportion to the number of effective draws.
+/// The covariance moves further if more draws are effective.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

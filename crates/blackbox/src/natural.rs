@@ -58,7 +58,6 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// Newton's method on fixed draws continues from the end of the natural-gradient steps.
     pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
@@ -71,17 +70,14 @@ impl NaturalSettings {
     }
 }
 
-/// Fractions of a step, in the order in which they are tried.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Largest number of lanes of Hessian-vector products in one iteration.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
 /// Share of the last gain above which the remaining gain shows that the noise of the averages dominates.
 const PROGRESS: f64 = 0.6;
 
-/// Largest assumed rate of convergence.
 const SLOWEST: f64 = 0.95;
 
 impl MethodSettings for NaturalSettings {
@@ -142,7 +138,7 @@ impl Fitting for NaturalSettings {
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// The directions whose Hessian-vector products the family needs, `d × columns`.
+    /// The directions whose Hessian-vector products the family needs, `dim × columns`.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
@@ -172,7 +168,6 @@ impl MethodState for NaturalState {
 }
 
 impl<D: TwiceDifferentiable> Natural<'_, D> {
-    /// Ends the fit if the number of draws is already the largest.
     fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
         let most = self.settings.max_draws(self.family.dim());
         if state.lanes < most {

@@ -32,24 +32,21 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// Fractions of a step, which one call evaluates together.
+/// Fractions of a step, evaluated in one call.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 const LONGEST: f64 = 2.0;
 
-/// In standard deviations.
 const DIFFERENCE: f64 = 0.3;
-/// Limits of the step sizes of finite differences.
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// The points have larger standard deviations than the global parameters by this factor.
+/// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
 const ROUNDS: u64 = 4;
 /// Change of the mean, in standard deviations, below which the iterations have converged.
 const STILL: f64 = 0.1;
 
-/// Points per feature from which a weight can be estimated.
 const DRAWS_PER_FEATURE: usize = 2;
 
 struct Nested<'a, D: TwiceDifferentiable> {
@@ -65,7 +62,6 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The second vector is the mode of the local parameters at the current global parameters.
     globals: Vec<f64>,
     locals: Vec<f64>,
     differences: Vec<f64>,
@@ -85,7 +81,6 @@ impl MethodState for NestedState {
     }
 }
 
-/// The log mass of the global parameters around a point, by finite differences.
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
@@ -93,10 +88,10 @@ struct Quadratic {
 }
 
 struct Points {
-    /// The coordinates of each point, in units of the Gaussian of the global parameters.
+    /// The coordinates of each point in the Gaussian of the global parameters.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised and smoothed importance weights. The effective share of the points is in `share`.
+    /// Normalised and smoothed importance weights.
     weights: Vec<f64>,
     share: f64,
 }
@@ -106,7 +101,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// Returns `None` if the log mass cannot be computed at a point of the stencil.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -166,7 +160,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// Takes one step towards the mode of the global parameters. Also returns the result of the search if it has ended.
+    /// Also returns the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -298,8 +292,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// Returns the Gaussian with the moments of the weighted points, corrected by the known moments of a Gaussian. Also
-    /// returns the distance that the mean moved, in standard deviations.
+    /// Returns the moments of the weighted points, corrected by the known moments of a Gaussian. Also returns the
+    /// distance that the mean moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
@@ -326,9 +320,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// Computes ω for the Gaussian of the global parameters with mean `globals` and factor `factor`. The weights of the
-    /// local parameters come from least squares at the points. The coordinates of the points refer to the Gaussian
-    /// `before`.
+    /// The weights of the local parameters come from least squares at the points. The coordinates of the points refer
+    /// to the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,
@@ -391,7 +384,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights, &skews))
     }
 
-    /// Returns whether this iteration was the last.
     fn round(
         &self,
         state: &mut NestedState,

@@ -27,7 +27,6 @@ const CHEAP: usize = 2;
 /// accurate.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
-/// Points on the path of conjugate gradients that are stored for smaller radii.
 const KEPT: usize = 1 << 22;
 
 const TRIALS: u64 = 4;
@@ -221,7 +220,6 @@ struct Solution {
     norm: f64,
 }
 
-/// One iteration of conjugate gradients, which moves along p from the end of the previous one.
 struct Leg {
     /// Lengths along p and the corresponding end points. They are empty if there are too many to store.
     length: f64,
@@ -237,7 +235,6 @@ struct Leg {
 }
 
 impl Leg {
-    /// Computes the length along p up to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);

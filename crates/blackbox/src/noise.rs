@@ -125,7 +125,6 @@ impl NoiseSource {
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
     }
 
-    /// The numbers are separate from the normals of the same purpose.
     pub(crate) fn choices(
         &self,
         purpose: NoisePurpose,

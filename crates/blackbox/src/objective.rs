@@ -23,10 +23,8 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// The ω at which `grad` was evaluated, so that a linearisation at the same ω need not repeat the evaluation.
     at: Vec<f64>,
     calls: Calls,
-    /// Scratch memory of [`negated_hessian`](Self::negated_hessian).
     hessian_workspace: Option<D::Workspace>,
 }
 

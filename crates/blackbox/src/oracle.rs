@@ -103,7 +103,7 @@ impl Stream {
     }
 }
 
-/// Replaced draws, per requested draw of a gradient, after which the estimate fails, as in Stan.
+/// Replaced draws per requested draw of a gradient after which the estimate fails, as in Stan.
 const RETRIES: usize = 10;
 
 /// An evaluator of a density at the draws of a family, with one call to the density per batch.

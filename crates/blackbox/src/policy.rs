@@ -88,7 +88,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Returns whether all values are the defaults, which are not written to files.
+    /// Files omit a default policy.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -51,7 +51,6 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     }
 }
 
-/// The k̂ of [`psis`] depends only on the tail.
 pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     let mut x = log_weights.to_vec();
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
@@ -98,9 +97,7 @@ fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
 }
 
 struct Tail {
-    /// Relative to the largest of all log weights.
     cutoff: f64,
-    /// The indices of the tail, by increasing weight.
     order: Vec<usize>,
 }
 
@@ -141,7 +138,6 @@ impl Tail {
     }
 }
 
-/// The excesses are sorted and positive.
 fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     const PRIOR_B: f64 = 3.0;
     const PRIOR_K: f64 = 10.0;

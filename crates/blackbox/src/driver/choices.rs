@@ -25,7 +25,7 @@ pub const CONDITIONAL_FROM: usize = 500;
 
 const CONDITIONAL_FILL: usize = 32;
 
-/// The driver chooses the sparse family only if it has at most this share (1/4) of the parameters of a full covariance.
+/// The sparse family is a candidate only if it has at most a quarter of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
 const SPARSE_NONZEROS: usize = 1 << 21;
@@ -73,7 +73,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Returns whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -151,7 +150,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Omits relabellings of the best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;

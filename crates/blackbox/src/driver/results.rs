@@ -18,7 +18,7 @@ use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
-/// Evaluations of single records for the final bound, at most, unless [`LEAST_DRAWS`] requires more.
+/// Largest number of evaluations of single records for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
 const LEAST_DRAWS: usize = 64;
@@ -47,7 +47,6 @@ pub struct FamilyResult {
 }
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Adds the evaluations to `calls`. `status` is the status at the end of the optimisation.
     pub(super) fn result(
         &self,
         family: &Arc<dyn Family>,

@@ -44,7 +44,6 @@ impl Stage {
 /// The state of a [`Driver`](super::Driver).
 pub struct DriverState {
     pub(super) stage: Stage,
-    /// The number of iterations before the current stage.
     pub(super) before: u64,
     pub(super) calls_before: Calls,
     pub(super) calls: Calls,

@@ -15,7 +15,7 @@ use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// The number is the number of evaluations spent.
+    /// Also returns the number of evaluations spent.
     pub(super) fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
         let from = self.build(Starts::<D>::KIND);
         self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)
@@ -87,7 +87,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.of_several_modes(state)
     }
 
-    /// The driver stores the result of the simpler family, from which the richer one starts.
     fn widened(&self, kind: FamilyKind, poorer: FamilyResult, state: &mut DriverState) -> Next {
         state.results.push(poorer);
         self.begun_at(kind, state.results.len() - 1, state)
@@ -109,7 +108,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Begins the usual sequence of stages after the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {

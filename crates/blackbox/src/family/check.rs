@@ -11,10 +11,8 @@ use crate::dense::{cholesky, solve_lower_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 
-/// Draws whose maps are compared with differences.
 const LANES: usize = 6;
 
-/// Draws for means, deviations and the density.
 const DRAWS: usize = 1 << 16;
 
 /// Half the distance between the points of a central difference. Its error is about the square of this number, plus
@@ -116,7 +114,6 @@ struct Check<'a> {
     noise: Vec<f64>,
 }
 
-/// The second method judges the first.
 type Methods = (&'static str, &'static str);
 
 fn normals(rows: usize, lanes: usize, key: u64) -> Vec<f64> {
@@ -178,7 +175,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The errors of differences grow with the largest value.
     fn compare(
         &self,
         methods: Methods,
@@ -250,8 +246,6 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// Checks that the number of parameters is right, and that members have the requested means and standard
-    /// deviations.
     fn members(&self) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let (mean, log_sd) = (normals(dim, 1, 4), normals(dim, 1, 5));
@@ -276,7 +270,6 @@ impl<'a> Check<'a> {
         self.within(methods, &after, &half, |i| 0.5 * half[i])
     }
 
-    /// A draw must be the same alone and among others, to the last bit.
     fn lanes(&self) -> Result<(), FamilyFault> {
         let z = self.transform(&self.omega, &self.noise);
         for lane in 0..LANES {
@@ -447,7 +440,6 @@ impl<'a> Check<'a> {
         self.compare(methods, &product, &expected)
     }
 
-    /// Checks that the metric is symmetric and positive definite.
     fn metric(&self) -> Result<(), FamilyFault> {
         let vectors = [7, 8].map(|key| normals(self.omega.len(), 1, key));
         let scaled = vectors.each_ref().map(|vector| {

@@ -42,12 +42,10 @@ use crate::sparse::{Colouring, Symbolic};
 #[derive(Clone, Debug)]
 pub struct Conditional {
     space: Space,
-    /// The local parameters are in the order of elimination.
     globals: Vec<usize>,
     locals: Vec<usize>,
     features: Features,
     symbolic: Arc<Symbolic>,
-    /// The directions that determine the local parameters' Hessian, and its pattern.
     colouring: Arc<Colouring>,
     pattern: Option<Arc<Pattern>>,
 }
@@ -110,7 +108,6 @@ impl Conditional {
         &self.globals
     }
 
-    /// The order is the order of elimination.
     pub(crate) fn locals(&self) -> &[usize] {
         &self.locals
     }
@@ -151,13 +148,12 @@ impl Conditional {
             .gathered(&self.colouring, self.pattern.as_deref(), &own)
     }
 
-    /// The weights of the means come first, followed by the weights of the nonzeros.
+    /// The weights of the means come before the weights of the nonzeros.
     fn start(&self) -> usize {
         let k = self.globals.len();
         k + k * (k + 1) / 2
     }
 
-    /// Composes ω. A is a full square.
     pub(crate) fn member(
         &self,
         mean: &[f64],
@@ -189,13 +185,11 @@ impl Conditional {
         self.start() + (self.locals.len() + self.symbolic.nonzeros()) * self.features.count()
     }
 
-    /// Returns `None` if no local parameter has a skewness.
     fn skews<'a>(&self, omega: &'a [f64]) -> Option<&'a [f64]> {
         let skews = &omega[self.end()..];
         skews.iter().any(|g| *g != 0.0).then_some(skews)
     }
 
-    /// The sum of the weights of all log scales.
     fn stretch(&self, omega: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let mut out = vec![0.0; f];
@@ -230,7 +224,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// The factor of the precision of the local parameters, given the global parameters at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
@@ -264,7 +257,6 @@ impl Conditional {
     }
 }
 
-/// The result numbers the coordinates by their position in the list.
 fn among(pattern: &Pattern, which: &[usize]) -> Pattern {
     let mut number = vec![u32::MAX; pattern.dim()];
     for (j, &i) in which.iter().enumerate() {

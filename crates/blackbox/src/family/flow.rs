@@ -65,7 +65,6 @@ impl Flow {
         FullRank::new(self.dim)
     }
 
-    /// The factor is a full square.
     fn factor(&self, omega: &[f64]) -> Vec<f64> {
         let base = self.base();
         let mut factor = vec![0.0; self.dim * self.dim];
@@ -101,7 +100,6 @@ impl Flow {
         (x, passes, stretched)
     }
 
-    /// Processes blocks of lanes in parallel, and concatenates the resulting rows.
     fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,
@@ -114,13 +112,12 @@ impl Flow {
         each.collect()
     }
 
-    /// The block has `dim × width` numbers.
     fn block(x: Lanes<'_>, first: usize, width: usize) -> Vec<f64> {
         let rows = (0..x.rows()).flat_map(|i| &x.row(i)[first..first + width]);
         rows.copied().collect()
     }
 
-    /// The constants of the log density are the normal's constant and the log determinant of the Gaussian.
+    /// Sums the constant of the standard normal and the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
@@ -183,7 +180,6 @@ impl Family for Flow {
         let single = self.base().diagonal(mean, log_sd);
         self.upon(&single, &[]).expect("a flow stands upon it")
     }
-    /// Returns the Gaussian of fixed draws.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let d = self.dim;
         let (mut z, _) = fixed_draws(self, omega);

@@ -103,7 +103,7 @@ fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
     cholesky(&sum, n)
 }
 
-/// A multiple of four.
+/// Must be a multiple of four.
 const TILE: usize = 16;
 
 impl Family for FullRank {

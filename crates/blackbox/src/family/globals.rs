@@ -76,7 +76,7 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Omits the constant feature. The others depend only on the global parameters for which `known` is true.
+    /// Omits the constant feature. The features depend only on the global parameters for which `known` is true.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -96,7 +96,6 @@ impl Features {
             .collect()
     }
 
-    /// Returns the values whose sums are the regressions.
     pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.at(x);
         for (feature, x) in out[1..].iter_mut().zip(x) {
@@ -150,7 +149,7 @@ impl Features {
         }
     }
 
-    /// The global parameters x are standard normal.
+    /// The global parameters are standard normal.
     pub(super) fn means(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.count()];
         out[0] = 1.0;
@@ -189,7 +188,6 @@ fn saturated(x: f64) -> (f64, f64) {
     (x * r, r * r * r)
 }
 
-/// Returns the coordinates with more than [`MANY`] times the median number of neighbours.
 pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     let degree = |i: &usize| pattern.neighbours(*i).len();
     let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();

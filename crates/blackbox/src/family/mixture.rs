@@ -57,7 +57,6 @@ impl Mixture {
         self.components
     }
 
-    /// Returns the components in ω, including components without weight.
     pub(crate) fn parts(&self, omega: &[f64]) -> Vec<Component> {
         let (weights, rest) = omega.split_at(self.components);
         let single = FullRank::new(self.dim);
@@ -76,7 +75,7 @@ impl Mixture {
         parts.collect()
     }
 
-    /// Returns ω for the given components. The weights need not sum to one. Unused components get weight zero.
+    /// Returns ω for the given components, whose weights need not sum to one. Unused components get weight zero.
     ///
     /// # Panics
     /// Panics if there are no components or too many, which is a bug in the caller.
@@ -180,7 +179,6 @@ impl Family for Mixture {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// Returns the Gaussian and a component at each of the modes, with equal weights.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let single = FullRank::new(self.dim);
         let room = self.components.saturating_sub(1);

@@ -7,7 +7,6 @@ pub(crate) const WIDTH: usize = 32;
 /// One number for each lane of a block.
 pub(crate) type LaneRow = [f64; WIDTH];
 
-/// The matrix has at least as many lanes as the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     data: &'a [f64],
@@ -66,7 +65,6 @@ impl<'a> RowsMut<'a> {
         }
     }
 
-    /// The block must be full.
     pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
         let stride = rows.lanes();
         Self {
@@ -83,10 +81,8 @@ impl<'a> RowsMut<'a> {
     }
 }
 
-/// The local parameters are in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
-    /// Consecutive indices that begin at a row.
     From(usize),
     At(&'a [usize]),
 }

@@ -25,12 +25,10 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 pub struct Sparse {
     pattern: Option<Arc<Pattern>>,
     symbolic: Arc<Symbolic>,
-    /// The directions whose Hessian products determine the precision.
     colouring: Arc<Colouring>,
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Largest number of entries of a factor.
 const LARGEST: usize = 1 << 27;
 
 /// Nonzeros of a column beyond which only its diagonal preconditions it.

@@ -17,8 +17,8 @@ fn families() -> Vec<Arc<dyn Family>> {
     families
 }
 
-/// The families have independent local parameters given one global parameter, a chain of local parameters given one,
-/// and independent local parameters given two.
+/// Independent local parameters given one global parameter, a chain of local parameters given one, and independent
+/// local parameters given two.
 fn conditionals() -> [Conditional; 3] {
     let lists = vec![vec![1, 3], vec![0, 2, 3], vec![1, 3], vec![0, 1, 2]];
     let chain = || Space {
@@ -34,7 +34,6 @@ fn conditionals() -> [Conditional; 3] {
     ]
 }
 
-/// The draws are affine maps of the noise.
 fn affine() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::MeanField,
@@ -46,7 +45,6 @@ fn affine() -> Vec<Arc<dyn Family>> {
     .into()
 }
 
-/// Three coordinates interact only through a fourth.
 fn star() -> Space {
     let lists = vec![vec![2], vec![2], vec![0, 1, 3], vec![2]];
     Space {
@@ -185,7 +183,6 @@ fn entropy_derivatives_agree_with_differences() {
     }
 }
 
-/// Dense algebra with the covariance that `transform` implies.
 fn dense_log_density(family: &dyn Family, omega: &[f64], z: &[f64]) -> f64 {
     let rows = family.noise_dim();
     // Unit noise vectors give the columns of the linear map.
@@ -299,7 +296,6 @@ fn a_lane_does_not_depend_on_its_batch() {
     }
 }
 
-/// The draws are not affine maps of the noise.
 fn curved() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::Mixture { components: 3 },

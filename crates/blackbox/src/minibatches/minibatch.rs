@@ -24,13 +24,11 @@ use crate::records::{
 
 const WINDOW: u64 = 500;
 
-/// Consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
 /// Consecutive segments without gain, each at half the step size, after which the run is certified.
 const STILL: u64 = 3;
 
-/// Failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
 /// Stochastic gradients of minibatches, whose output is ω.
@@ -51,12 +49,10 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// The estimators whose variance is traced in addition to the estimator of the fit. All of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The fit does not use the estimates of the traced estimators.
     unused: Vec<f64>,
 }
 
@@ -69,13 +65,9 @@ pub struct MinibatchState {
     watches: Vec<Watch>,
     sum: Vec<f64>,
     summed: u64,
-    /// The best average so far. It is empty before the first.
     best: Vec<f64>,
-    /// A power of one half.
     scale: f64,
-    /// The number of segments without gain since the last certificate.
     still: u64,
-    /// The number of certificates that found a gain above the tolerance.
     failed: u64,
     rejected: u64,
     clean: bool,
@@ -191,7 +183,6 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         &self.batches
     }
 
-    /// Returns whether this epoch updates the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }

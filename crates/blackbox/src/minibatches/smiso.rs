@@ -121,15 +121,14 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Products for the largest curvature, which suffice to find it to within a tenth.
+/// Iterations of the power method, which find the largest curvature to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// Power iteration finds the largest absolute curvature of the log density of all records. The result is 1 if there is
-/// no curvature.
+/// Returns 1 if there is no curvature.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -157,7 +156,6 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
     size
 }
 
-/// Consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {

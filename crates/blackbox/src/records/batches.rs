@@ -86,7 +86,6 @@ impl Batches {
         all
     }
 
-    /// The range refers to the order of the epoch.
     fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
         let mut order: Vec<u32> = range.collect();
         rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
@@ -102,7 +101,6 @@ pub(crate) struct Order {
     /// block.
     sequence: Vec<u32>,
     starts: Vec<usize>,
-    /// The position of a block in the sequence.
     block: Option<usize>,
     order: Vec<u32>,
     iteration: Option<u64>,

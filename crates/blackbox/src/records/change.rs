@@ -6,12 +6,11 @@ use super::gradients::all_finite;
 use super::table::Table;
 use crate::reduce::axpy;
 
-/// The changes are stored between the estimate and the visit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The change `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.
+    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.
     pub(super) gradient: Vec<f64>,
-    /// The change `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, if the table stores a diagonal.
+    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, if the table stores a diagonal.
     pub(super) diagonal: Vec<f64>,
     /// The coordinates that the batch touches, if they are few. Values of other coordinates are undefined.
     pub(super) touched: Vec<u32>,
@@ -28,14 +27,12 @@ impl Change {
         }
     }
 
-    /// Returns whether the batch touches only few coordinates.
     pub(super) fn locate<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
         self.touched.clear();
         self.few = density.support(batch, &mut self.touched);
         self.few
     }
 
-    /// Clears the diagonal only if the table stores one.
     pub(super) fn clear(&mut self, table: &Table) {
         let diagonal = (!table.diagonal.is_empty()).then_some(&mut self.diagonal);
         for change in [Some(&mut self.gradient), diagonal].into_iter().flatten() {

@@ -86,7 +86,6 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion at the current mean.
     pub(crate) fn expansion(self) -> f64 {
         match self {
             Self::Cv => 1.0,
@@ -95,7 +94,6 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the table at the draw.
     pub(crate) fn incremental(self) -> f64 {
         match self {
             Self::Inc => 1.0,
@@ -104,7 +102,6 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion of the prior.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
             Self::JointExact => 1.0,

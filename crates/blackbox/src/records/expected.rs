@@ -18,7 +18,6 @@ pub(super) struct Expected {
     /// The expectations `E[ℓ']` and `E[ℓ'']` of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// The differences of `first` and `second` from the entries of the table.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
 }
@@ -88,7 +87,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out)
     }
 
-    /// The prior's expansion at the mean is subtracted, for both parts of ω.
+    /// Subtracts the expansion of the prior at the mean.
     fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(

@@ -183,7 +183,6 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         }
     }
 
-    /// The new anchor takes one pass over the records.
     fn anchor(&self, w: &[f64], table: &mut Table) {
         if let Store::Anchor { mean, .. } = &mut table.store {
             mean.clear();
@@ -203,7 +202,6 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Returns the change in G caused by the visit.
     fn control(
         &self,
         state: &GenericState,

@@ -74,12 +74,11 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) draws: usize,
     pub(crate) simd: Simd,
     pub(super) ws: D::Workspace,
-    /// The draws, `d × draws`.
     pub(super) z: Vec<f64>,
     /// `z − μ`, `d × draws`.
     pub(super) displacement: Vec<f64>,
     pub(super) shift: Vec<f64>,
-    /// The gradient at the draws, `d × draws`.
+    /// The gradient of the log density at the draws, `d × draws`.
     pub(super) gradient: Vec<f64>,
     pub(super) correction: Vec<f64>,
     pub(super) incremental: Vec<f64>,

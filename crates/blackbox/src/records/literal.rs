@@ -86,7 +86,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Adds Σ e_n of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
+    /// Adds `Σ eₙ` of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
     fn add_entries(
         &mut self,
         records: &[u32],

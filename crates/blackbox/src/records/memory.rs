@@ -7,7 +7,6 @@ use crate::family::Family;
 
 const SMALL: usize = 10_000;
 
-/// Batches to examine when estimating how many coordinates a batch touches.
 const PROBES: usize = 8;
 
 /// Vectors of parameters that any fit stores in addition to its table: ω, its best and average values, the optimiser's
@@ -69,7 +68,7 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// Returns the average over a few batches, or `None` if it is large.
+/// Averages over a few batches. Returns `None` if the number is large.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());

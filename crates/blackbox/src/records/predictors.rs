@@ -9,7 +9,6 @@ use super::estimator::RecordEstimator;
 use super::gradients::{GradientRequest, Gradients};
 use super::table::{Store, Table};
 
-/// Scratch memory of the estimators for linear predictors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
     scratch: PredictorScratch,
@@ -30,7 +29,7 @@ pub(super) struct Predictors {
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Multiplication with these ones leaves a curvature unchanged.
+    /// Multiplying by these ones leaves a curvature unchanged.
     ones: Vec<f64>,
     /// The inputs of the backward pass, `(B·K) × columns`.
     rest: Vec<f64>,
@@ -58,7 +57,6 @@ fn set_column(x: &[f64], first: usize, stride: usize, out: &mut [f64]) {
     }
 }
 
-/// The matrix has C columns.
 fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: &mut [f64]) {
     for (target, row) in target.iter_mut().zip(rows.as_chunks::<C>().0) {
         *target += factor * row[column];
@@ -76,7 +74,6 @@ struct Parts<'l> {
     /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion,
     /// which also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
-    /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
     visit: bool,
 }
@@ -115,7 +112,7 @@ impl<'l> Parts<'l> {
 }
 
 impl Predictors {
-    /// The points are the draws z and the mean. Only the `touched` coordinates are read, if given.
+    /// Reads only the `touched` coordinates, if given.
     fn project(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -291,7 +288,6 @@ impl Predictors {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Writes `change` only if requested.
     pub(super) fn add_predictors(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Some(linear) = self.density.linear() else {
             return;

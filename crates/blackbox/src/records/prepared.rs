@@ -68,12 +68,10 @@ impl<'a> Prepared<'a> {
         &self.scout
     }
 
-    /// Returns the share of the records in the sample for the starts.
     pub(crate) fn scouted(&self) -> (u64, u64) {
         (self.scouts as u64, self.records.records() as u64)
     }
 
-    /// Every pair of draws has its own minibatch.
     pub(crate) fn minibatches(&self) -> &Subsampled<ErasedRecords<'a>> {
         &self.minibatches
     }

@@ -26,7 +26,6 @@ fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Writes `change` only if requested.
     pub(super) fn add_batch(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let estimator = request.estimator;
@@ -102,7 +101,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.take_out_slots(request, table);
     }
 
-    /// The entries in the table of `joint` are part of its sum.
     fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;
@@ -159,7 +157,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.calls += 3 * batch.len() as u64;
     }
 
-    /// The table at the draw takes a pass over all records, for `inc` and `ens`.
+    /// Passes over all records, for `inc` and `ens`.
     pub(super) fn add_incremental(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Store::Slots(slots) = &table.store else {
             return;

@@ -17,7 +17,6 @@ use jensen_run::SettingError;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 
-/// The observation in a stream to which the lanes of the next evaluations belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     pub stream: Stream,
@@ -25,10 +24,8 @@ pub(crate) struct StreamPosition {
     pub layout: Layout,
 }
 
-/// The arrangement of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
-    /// The number of neighbouring lanes of each observation.
     Blocks(usize),
     /// Lane l of the first half and lane l of the second half belong to the same observation.
     Halves,
@@ -88,7 +85,6 @@ impl<D: RecordDensity> Subsampled<D> {
         })
     }
 
-    /// The factor N/B.
     fn weight(&self) -> f64 {
         self.density.records() as f64 / self.batch as f64
     }

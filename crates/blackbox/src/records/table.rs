@@ -12,24 +12,21 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 /// The parameters at the iteration that last visited some records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
-    /// The number of records that refer to the snapshot.
     users: u32,
     /// The stored coordinates in ascending order. The list is empty if all coordinates are stored.
     pub(crate) coordinates: Vec<u32>,
     pub(crate) values: Vec<f64>,
 }
 
-/// A snapshot for each live iteration, and the snapshot of each record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slots {
-    /// Whether snapshots store all of ω instead of its mean.
     whole: bool,
     of_record: Vec<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-/// The index of a record without a visit.
+/// Marks a record without a visit.
 const NONE: u32 = u32::MAX;
 
 impl Slots {
@@ -78,7 +75,6 @@ impl Slots {
         self.group(0..self.of_record.len() as u32)
     }
 
-    /// The records of a batch share one new snapshot.
     pub(crate) fn assign(&mut self, batch: &[u32], coordinates: &[u32], values: &[f64]) {
         for &n in batch {
             let old = std::mem::replace(&mut self.of_record[n as usize], NONE);
@@ -147,20 +143,20 @@ pub(crate) enum Store {
     Slots(Slots),
     /// One mean for all records (SVRG), with its predictors, N × K, for a linear predictor.
     Anchor {
-        /// The mean is empty before the first pass.
+        /// Empty before the first pass.
         mean: Vec<f64>,
         predictors: Vec<f64>,
     },
     Expectations {
-        /// `E[ℓₙ']`, N values.
+        /// `E[ℓₙ']`, one per record.
         first: Vec<f64>,
-        /// `E[ℓₙ'']`, N values.
+        /// `E[ℓₙ'']`, one per record.
         second: Vec<f64>,
     },
 }
 
 impl Table {
-    /// A visit changes no sums if entries cover all of ω.
+    /// Tables whose entries cover all of ω have no sums.
     pub(crate) fn has_sums(&self) -> bool {
         match &self.store {
             Store::Predictors(_) | Store::Expectations { .. } => true,

@@ -139,7 +139,6 @@ pub fn variances<D: RecordDensity>(
     }
 }
 
-/// The estimate of the trace of the covariance is unbiased. Its standard error is that of the terms.
 fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     let count = a.len() as f64;
     if a.len() < 2 {
@@ -170,7 +169,6 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Watch {
     pub(crate) table: Table,
-    /// Whether no draw was rejected in the current epoch.
     pub(crate) clean: bool,
 }
 
@@ -194,8 +192,8 @@ impl Watch {
     }
 }
 
-/// The estimators have a table and suit the records and the family. All tables and `footprint` together fit into
-/// `limit` bytes. The function adds the bytes of these tables to `footprint`.
+/// Chooses the estimators with a table that suit the records and the family, as long as all tables and `footprint`
+/// together fit into `limit` bytes. Adds the bytes of these tables to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -222,7 +220,6 @@ pub(crate) fn watched<D: RecordDensity>(
     out
 }
 
-/// `own` is the fit's estimator with its table, and `others` are the traced estimators.
 pub(crate) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),

@@ -27,10 +27,9 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// Ratio by which steps along circles must exceed leapfrog steps, which are robust to heavy tails.
+/// Ratio by which steps along circles must exceed leapfrog steps. Leapfrog steps are robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
-/// Smallest and largest number of transitions at a temperature.
 const MOVES: (usize, usize) = (2, 8);
 
 /// Correlation with their starting points below which particles proceed early to the next temperature.
@@ -43,8 +42,8 @@ const FIRST_STATIONARY_PHASE: usize = 16;
 /// centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
-/// Recorded values at most. With ten thousand coordinates, this still stores enough draws to see whether ESS and nested
-/// R̂ reach their limits.
+/// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
+/// and nested R̂ reach their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
 const TIMES: usize = 64;
@@ -57,7 +56,6 @@ pub struct Refine<'a, D: LogDensity> {
     source: NoiseSource,
     settings: RefineSettings,
     policy: Policy,
-    /// Empty scales mean that all coordinates are reported values.
     scales: Vec<Scale>,
 }
 
@@ -165,7 +163,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. Returns `false` if a population has no particles left.
+    /// Returns `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -194,7 +192,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         true
     }
 
-    /// Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("no particle of a population has positive density".to_owned());

@@ -40,7 +40,7 @@ const LOOKS_PER_COORDINATE: usize = 64;
 /// coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points. The density evaluates them in a tenth of a second.
+/// Largest number of values of these points, which the density evaluates in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 /// Number of points if the cost of an evaluation is unknown. A solver needs as many evaluations for one start.
@@ -56,7 +56,7 @@ const SHELLS: usize = 56;
 /// Inverse of the golden ratio, the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Tail index above which the variance is infinite and not reported.
+/// Tail index above which the variance is infinite.
 const NO_VARIANCE: f64 = 0.5;
 
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
@@ -75,8 +75,8 @@ fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Passes `p / (Z b)` on for the points where b is larger than the standard normal, together with the same ratio for
-/// the normal, or for `own`, an approximation that the map does not make normal.
+/// Calls back for the points where b is larger than the standard normal, with `p / (Z b)` and the same ratio for the
+/// normal, or for `own`, an approximation that the map does not make normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
     own: Option<&Approximation>,
@@ -266,8 +266,6 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// The mass that draws miss in a region of a coordinate, and its second moment relative to the second moment of the
-/// draws.
 struct Missed {
     coordinate: usize,
     from: usize,
@@ -281,7 +279,7 @@ impl Missed {
     }
 }
 
-/// Outwards beyond one standard deviation, and inwards within it.
+/// The region extends outwards from shells beyond one standard deviation, and inwards from shells within it.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -413,8 +411,7 @@ fn far_points(
     x
 }
 
-/// Computes the log density of the distribution of these points at one of them, whose log density under the standard
-/// normal is `log_q`.
+/// The log density of the point under the standard normal is `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();

@@ -23,8 +23,7 @@ const TRANSITIONS: usize = 128;
 /// variances.
 const WITHIN: f64 = 0.999;
 
-/// Returns the points from which all chains reach the draws, and the cost of the check. Random numbers are keyed by
-/// iterations after `iteration`.
+/// Also returns the cost of the check. Random numbers are keyed by iterations after `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,
@@ -102,7 +101,6 @@ mod tests {
     use jensen_math::simd::Simd;
     use jensen_testkit::{Mixture, Scalar};
 
-    /// Each coordinate of the component is around half the distance.
     fn draws(dim: usize, distance: f64) -> Draws {
         let count = 2048;
         let mut z = vec![0.0; dim * count];

@@ -29,8 +29,7 @@ pub(super) struct RatioSet {
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence at the last temperature is relative to the first. The spread between populations gives the standard
-/// error.
+/// The log evidence is relative to the first temperature. The spread between populations gives the standard error.
 pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
     let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {
@@ -57,7 +56,6 @@ pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estim
     }
 }
 
-/// Each temperature's particles have weights for the next temperature.
 fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     let mut log_z = vec![0.0];
     for (pair, ratios) in betas.windows(2).zip(ratios) {

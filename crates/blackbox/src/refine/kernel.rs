@@ -17,10 +17,9 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Target acceptance rate of the largest steps.
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
-/// In standard deviations.
+/// Largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
 const LEVELS: u32 = 4;
@@ -45,7 +44,6 @@ const STRIP: usize = 1 << 16;
 pub(super) struct Stride<'s> {
     /// The coordinates to integrate along the circles of a standard normal.
     pub circles: &'s [bool],
-    /// The inverse temperature of the target.
     pub beta: f64,
     pub size: f64,
     pub length: f64,
@@ -58,11 +56,10 @@ pub(super) struct Moved {
     pub moved: usize,
     /// The number of lanes for which no step size was small enough, except lanes that left the support.
     pub stuck: usize,
-    /// The number of steps at the first level.
     pub steps: usize,
 }
 
-/// The step size is for a standard normal with the given number of coordinates.
+/// Returns the leapfrog step size for a standard normal.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
@@ -98,7 +95,7 @@ impl Arrival {
     }
 }
 
-/// Moves every particle once. Random numbers are keyed by `iteration`.
+/// Random numbers are keyed by `iteration`.
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -162,7 +159,6 @@ pub(super) fn transition<D: LogDensity>(
     result
 }
 
-/// Returns the arrivals in `good` whose reverse trajectory ends at the same level.
 fn reversible<D: LogDensity>(
     target: &mut Target<'_, D>,
     arrival: &Arrival,
@@ -191,7 +187,7 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Threads process parts of the lanes if that is worthwhile. Each lane is independent of the others.
+/// Threads process parts of the lanes if that is worthwhile. Lanes are independent of each other.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,

@@ -32,7 +32,6 @@ pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 /// draws from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
-/// Intervals in the distribution of the particles' distances.
 const STEPS: usize = 16;
 
 /// Smallest width of an interval, so that it has a density.
@@ -105,7 +104,6 @@ pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     }
 }
 
-/// The log density of a point at this distance in `dim` coordinates.
 pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);

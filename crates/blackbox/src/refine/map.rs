@@ -28,7 +28,7 @@ pub(super) struct Map {
     log_det: f64,
     transport: TransportMap,
     structured: Option<StructuredMap>,
-    /// Whether the map belongs to the approximation itself, and not to a Gaussian close to it.
+    /// Whether the approximation itself is standard normal under the map, and not only a Gaussian close to it.
     exact: bool,
 }
 
@@ -50,7 +50,6 @@ struct StructuredMap {
 /// Reusable memory for the images of particles under a map.
 #[derive(Default)]
 pub(super) struct Placed {
-    /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
     inner: Vec<f64>,
     way: Way,
@@ -136,7 +135,7 @@ impl Map {
         self.exact
     }
 
-    /// Two triangular matrices become one.
+    /// Merges two triangular matrices into one.
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -248,7 +247,7 @@ impl Map {
         }
     }
 
-    /// The map must not have tail transforms.
+    /// Requires a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);
@@ -425,8 +424,8 @@ mod tests {
         }
     }
 
-    /// For transformed coordinates of draws, and for global parameters that depend on each other, the gradient
-    /// including the log Jacobian equals finite differences, and the map is invertible.
+    /// The map transforms coordinates, and its global parameters depend on each other. The gradient including the log
+    /// Jacobian equals finite differences, and the map is invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);

@@ -127,7 +127,6 @@ impl Ensemble {
         self.worst_with_spread(draws, 1.0)
     }
 
-    /// Combines [`judge_with_spread`](Self::judge_with_spread) with [`worst`](Self::worst).
     pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
         let own = self.worst(draws, chance);
@@ -256,7 +255,6 @@ mod tests {
         }
     }
 
-    /// The expectation is over 24 trials of each.
     #[test]
     fn the_worst_of_many_is_compared_with_chance() {
         let worst = |quantities: usize, try_: u64| {

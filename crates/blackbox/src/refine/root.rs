@@ -33,7 +33,7 @@ impl PartialEq for PrecisionRoot {
     }
 }
 
-/// The matrix V is `dim × rank`.
+/// `D (I + V M Vᵀ)`, where V is `dim × rank`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LowRankRoot {
     scale: Vec<f64>,
@@ -46,7 +46,7 @@ pub(super) struct LowRankRoot {
 }
 
 impl Root {
-    /// The factor is d × d in row-major order.
+    /// `lower` is d × d in row-major order.
     pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
         let mut transposed = vec![0.0; dim * dim];
         for i in 0..dim {
@@ -125,7 +125,6 @@ impl Root {
         }
     }
 
-    /// Both roots must be diagonals or triangles.
     pub(super) fn times_root(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Diagonal(a), Self::Diagonal(b)) => {
@@ -206,7 +205,6 @@ impl LowRankRoot {
         [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
     }
 
-    /// Returns `None` if the number of values is wrong.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (rank, rest) = numbers.split_first()?;
         let rank = *rank as usize;
@@ -304,7 +302,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// Adds the product to `out`, for few lanes.
+/// Adds the product to `out`, for few lanes. [`multiply`] calls this function for each panel.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

@@ -54,7 +54,7 @@ impl RefineSettings {
         }
     }
 
-    /// Defaults are not written, so that the files of runs without refinement do not change.
+    /// Files omit default settings, so that the files of runs without refinement do not change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -16,11 +16,8 @@ use crate::oracle::Estimate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// The particles move to the posterior.
     Temper,
-    /// The particles are at the posterior, and the step size adapts.
     Settle,
-    /// The particles are at the posterior, and their draws are recorded.
     Draw,
 }
 
@@ -36,9 +33,9 @@ impl Phase {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Sets of particles, concatenated.
+    /// Concatenated sets of particles.
     pub x: Vec<f64>,
-    /// Without the Jacobian of the map.
+    /// The log densities without the Jacobian of the map.
     pub log_p: Vec<f64>,
     /// The squared distances of the particles from the approximation's mean, in coordinates in which the approximation
     /// is standard normal.
@@ -72,7 +69,6 @@ impl Recording {
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
-    /// The coordinates that are integrated along the circles of a standard normal.
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
     /// The positions of the particles at the beginning of the temperature.
@@ -84,12 +80,10 @@ pub struct RefineState {
     pub(super) beta: f64,
     /// The values `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
-    /// The number of transitions at this temperature or in the current stationary phase.
     pub(super) moves: usize,
     pub(super) recording: Recording,
-    /// The number of transitions between recorded draws.
     pub(super) every: usize,
-    /// The number of times in the recording that come from the previous stationary phase.
+    /// The number of recorded times that come from the previous stationary phase.
     pub(super) kept: usize,
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,

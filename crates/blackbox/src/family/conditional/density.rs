@@ -328,8 +328,6 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// The gradient is fixed. The result contains the directional derivatives of the adjoints of nonzeros and of
-    /// skewnesses.
     fn turned_adjoints(
         &self,
         values: &[LaneRow],

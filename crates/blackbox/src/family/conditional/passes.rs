@@ -13,19 +13,16 @@ use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
 pub(super) struct Pass {
     pub(super) x: Vec<LaneRow>,
     pub(super) features: Featured,
-    /// The noise of the local parameters, skewed if any of them is, followed by its slopes.
     pub(super) noise: Vec<LaneRow>,
     pub(super) slopes: Vec<LaneRow>,
-    /// `z − m` of the local parameters. `scale` contains `e^(−a)`.
+    /// `z − m` of the local parameters, where `scale` is `e^(−a)`.
     pub(super) y: Vec<LaneRow>,
     pub(super) scale: Vec<LaneRow>,
 }
 
-/// Reusable memory for the passes of many lanes, without their noise.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
-    /// Buffers for an incomplete block: rows to read and rows to write.
     given: Vec<LaneRow>,
     made: Vec<LaneRow>,
 }
@@ -58,7 +55,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// Writes the rows of global parameters first, followed by the rows of local parameters.
     pub(super) fn arrange(&self, blocks: Vec<(usize, Vec<LaneRow>)>, out: &mut LanesMut<'_>) {
         for (first, rows) in blocks {
             for (&c, row) in self.globals.iter().chain(&self.locals).zip(&rows) {
@@ -67,13 +63,11 @@ impl Conditional {
         }
     }
 
-    /// Writes a row of a block to its lanes, as far as they exist.
     pub(super) fn write(row: &LaneRow, first: usize, out: &mut [f64]) {
         let width = WIDTH.min(out.len() - first);
         out[first..first + width].copy_from_slice(&row[..width]);
     }
 
-    /// Returns the rows of the global parameters, and the rows of the local parameters in their order.
     pub(super) fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<LaneRow>, Vec<LaneRow>) {
         let of = |which: &[usize]| Self::block(rows, which.iter().copied(), first);
         (of(&self.globals), of(&self.locals))
@@ -139,7 +133,6 @@ impl Conditional {
         (0..self.globals.len()).map(row).collect()
     }
 
-    /// The global parameters come first, followed by the local parameters.
     pub(super) fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<LaneRow> {
         let means = self.weights(omega).means;
         let mut out = self.global_rows(omega, true, &pass.x);
@@ -213,7 +206,6 @@ impl Conditional {
         out
     }
 
-    /// Stores the intermediate results that [`pull_density`](Self::pull_density) needs.
     pub(crate) fn passes(
         &self,
         omega: &[f64],
@@ -275,7 +267,6 @@ impl Conditional {
         }
     }
 
-    /// The adjoints belong to the rows of weights of the nonzeros. The gradient is with respect to the draws.
     pub(super) fn adjoints(
         &self,
         values: &[LaneRow],
@@ -316,7 +307,6 @@ impl Conditional {
         out
     }
 
-    /// Returns first and second derivatives of the skewed noise with respect to the skewnesses.
     pub(super) fn by_skews(
         &self,
         omega: &[f64],
@@ -334,7 +324,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// Returns the tangents of y for a direction of the nonzeros and of the skewnesses.
     pub(super) fn tangents(
         &self,
         values: &[LaneRow],

@@ -27,7 +27,7 @@ pub(crate) fn variance(g: f64) -> f64 {
     }
 }
 
-/// The absolute value of g is at most [`LARGEST`].
+/// The result is at most [`LARGEST`] in absolute value.
 pub(crate) fn of_skewness(skewness: f64) -> f64 {
     let of = |g: f64| ((g * g).exp() + 2.0) * (g * g).exp_m1().sqrt();
     let size = skewness.abs();
@@ -95,7 +95,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Returns first and second derivatives of `h(ε)` with respect to g, from ε and the slope.
 pub(super) fn by_skew(g: f64, noise: &LaneRow, slope: &LaneRow) -> [LaneRow; 2] {
     let (mut first, mut second) = ([0.0; WIDTH], [0.0; WIDTH]);
     for l in 0..WIDTH {
@@ -138,7 +137,6 @@ fn by_skew_at(g: f64, e: f64, slope: f64) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// The points lie on both sides of the switches to series.
     #[test]
     fn series_and_quotients_agree_with_differences() {
         let noise: [f64; WIDTH] = std::array::from_fn(|l| (l as f64 - 15.5) / 4.0);

@@ -2,10 +2,8 @@
 
 use crate::reduce::{axpy, combine, dot, sum};
 
-/// Largest absolute value of a layer's log scales.
 pub(super) const STEEPEST: f64 = 2.0;
 
-/// The coordinates that a layer reads and moves, and the offset of its network in ω.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) read: Vec<usize>,
@@ -14,17 +12,15 @@ pub(super) struct Layer {
     pub(super) start: usize,
 }
 
-/// The values of a layer on a block of lanes.
 pub(super) struct Pass {
-    /// The values that the layer read, `read × lanes`. The values that it moved are stored as before the move.
     pub(super) read: Vec<f64>,
     pub(super) moved: Vec<f64>,
     pub(super) first: Steps,
     pub(super) second: Steps,
-    /// The log scales, in units of their bound.
+    /// The log scales in units of their bound.
     pub(super) scale: Steps,
     pub(super) shift: Vec<f64>,
-    /// The factor `e^s`.
+    /// `e^s`.
     pub(super) factor: Vec<f64>,
 }
 
@@ -45,7 +41,6 @@ impl Steps {
         Self { value: u, slope }
     }
 
-    /// Maps derivatives with respect to the outputs to derivatives with respect to the inputs.
     pub(super) fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
         for (d, slope) in by_value.iter_mut().zip(&self.slope) {
             *d *= slope;
@@ -103,7 +98,6 @@ pub(super) fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: u
     out
 }
 
-/// `g` contains the derivatives with respect to the outputs.
 pub(super) fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
     let outputs = out.len() / (inputs + 1);
     let (matrix, shift) = out.split_at_mut(outputs * inputs);
@@ -125,7 +119,6 @@ pub(super) fn gather(x: &[f64], rows: &[usize], lanes: usize) -> Vec<f64> {
 }
 
 impl Layer {
-    /// The lengths belong to the three affine maps of the network.
     pub(super) fn lengths(&self) -> [usize; 3] {
         [
             affine_len(self.read.len(), self.hidden),

@@ -125,7 +125,7 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
-    /// Returns the optima from which all chains reach the draws.
+    /// Returns the optima from which all chains reached the draws.
     pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,

@@ -114,7 +114,6 @@ impl<D: LogDensity> Refine<'_, D> {
         None
     }
 
-    /// The search runs once.
     fn probe_tails(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
         let tails_probed = std::mem::replace(&mut state.tails_probed, true);
         if tails_probed || self.target.work().is_none() {
@@ -133,7 +132,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Densities of unknown cost are not evaluated that far out.
+    /// Skips densities of unknown cost, because evaluations far out may take long.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -209,7 +208,6 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Returns the reasons against the draws of the recording.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
         let evidence = self.evidence(state);
@@ -223,7 +221,6 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// The next stationary phase may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,
@@ -268,7 +265,7 @@ fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
         .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
-/// The coordinates, their spreads and the log density.
+/// Counts the coordinates, their spreads and the log density.
 pub(super) fn quantities(dim: usize) -> usize {
     2 * dim + 1
 }
@@ -286,7 +283,6 @@ impl RefineState {
         judged.map_or(Estimate::UNKNOWN, |judged| judged.log_evidence)
     }
 
-    /// The result is empty if the draws have mixed.
     pub(super) fn reasons(&self, policy: &Policy) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];
