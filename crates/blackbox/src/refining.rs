@@ -13,7 +13,6 @@ use crate::settings::Settings;
 
 struct Begun {
     status: Status,
-    /// The iteration at the end of the fit.
     at: u64,
     state: RefineState,
 }
@@ -27,7 +26,6 @@ pub(crate) struct Refining<'a, D: TwiceDifferentiable> {
     density: &'a D,
     driver: Driver<'a, D>,
     settings: &'a Settings,
-    /// Whether the reported values can be computed from draws of an approximation.
     reported: &'a dyn Fn(&Approximation) -> bool,
     refine: Option<Refine<'a, D>>,
 }
@@ -61,7 +59,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// After a resume, the refinement is created again.
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;

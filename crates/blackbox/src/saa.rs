@@ -101,7 +101,7 @@ impl SaaSettings {
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// The optimum of the first stage must be a covariance that other draws would reproduce.
+/// Whether the optimum of the first stage is a covariance that other draws would reproduce.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
@@ -111,7 +111,6 @@ pub(crate) fn averages(dim: usize) -> bool {
 /// fit.
 const HARD_PRODUCTS: u64 = 100;
 
-/// Largest number of draws for an ill-conditioned family.
 const HARD_DRAWS: usize = 512;
 
 impl MethodSettings for SaaSettings {
@@ -153,7 +152,7 @@ impl Fitting for SaaSettings {
     }
 }
 
-/// The product of coordinates and draws stays below 2²³, with at least 256 draws.
+/// Keeps the product of coordinates and draws below 2²³, with at least 256 draws.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
@@ -177,15 +176,13 @@ pub struct SaaState {
     round: u64,
     lanes: usize,
     fine: bool,
-    /// Log densities of the draws at the beginning of the stage.
+    /// The log densities of the draws at the beginning of the stage.
     entry_lanes: Vec<f64>,
-    /// Objective at the beginning of the stage.
     entry: f64,
-    /// Last estimate of the distance from the optimum, and its standard error, in nats.
+    /// The last estimate of the distance from the optimum, and its standard error, in nats.
     gap: [f64; 2],
     calls: Calls,
     taken: u64,
-    /// Counts the products of all stages.
     products: u64,
 }
 
@@ -240,7 +237,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// If draws fall outside the support, the state has smaller standard deviations.
+    /// Reduces the standard deviations if draws fall outside the support.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;

@@ -36,7 +36,7 @@ pub use points::Init;
 use points::{FIRST_WIDE, Points, initial_log_sd};
 pub use settings::StartSettings;
 
-/// Draws for the path of a start, before it is evaluated on the shared draws.
+/// Draws for the path of a start, before its evaluation on the shared draws.
 const SCOUTING: usize = 8;
 
 const WAVE: usize = 4;
@@ -67,7 +67,6 @@ impl StartsState {
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Returns the outcome of another start that ended at the same optimum.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -91,7 +90,6 @@ struct Running {
     newton: Newton,
     stage: Stage,
     index: u64,
-    /// In the current stage.
     taken: u64,
     behind: u64,
 }
@@ -99,11 +97,8 @@ struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// The start uses the few draws of its slot.
     Scouting,
-    /// The start has finished on its own draws and waits for the shared draws.
     Arrived,
-    /// The start uses the shared draws.
     Comparing,
 }
 
@@ -177,7 +172,6 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
-    /// The same objectives on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
     /// After an interrupt no further start begins, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
@@ -248,7 +242,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
-    /// The start begins at the first of its points around which the draws are finite.
+    /// Starts at the first point around which the draws are finite.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
         for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
@@ -275,14 +269,14 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// If draws fall outside the support, the standard deviations are reduced.
+    /// Reduces the standard deviations if draws fall outside the support.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))
         })
     }
 
-    /// Returns the result of the start if it cannot continue or lags behind.
+    /// Returns the result if the start cannot continue or lags behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));
@@ -314,7 +308,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Takes starts that have finished their own draws in turn, until one continues.
     fn compare_arrived(&mut self, state: &mut StartsState) {
         for slot in 0..WAVE {
             let comparing = |running: &Running| running.stage == Stage::Comparing;

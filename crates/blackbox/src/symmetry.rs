@@ -21,7 +21,7 @@ use crate::starts::{OtherMode, StartOutcome, best_start};
 /// other coordinate may be its image. The search tries the pairs in sequence.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// Largest difference between the logarithms of the standard deviations of a coordinate and its image.
+/// Largest difference between the log standard deviations of a coordinate and its image.
 const ALIKE: f64 = 0.7;
 
 /// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
@@ -32,10 +32,9 @@ const AT: f64 = 2.0;
 const TURNED: usize = 48;
 
 const POINTS: usize = 32;
-/// Smallest number of these points at which the density must be finite.
+/// Smallest number of points at which the density must be finite.
 const FINITE: usize = 8;
 
-/// Largest relative difference due to rounding.
 const ROUNDING: f64 = 1e-8;
 
 const LARGEST: usize = 4096;
@@ -44,7 +43,7 @@ pub(crate) const MOST: usize = 50_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// Includes the mode itself, so it is 1 without relabellings.
+    /// The number of equivalent modes, including the mode itself. It is 1 without relabellings.
     pub count: usize,
     /// Whether each of the other modes is a relabelling of the best one.
     pub relabelled: Vec<bool>,
@@ -94,7 +93,7 @@ impl Labellings {
 struct Relabelling {
     /// The image of each coordinate, with its sign, or `None` for a rotated coordinate.
     to: Vec<Option<(usize, f64)>>,
-    /// The rotated coordinates. The matrix is orthogonal and row-major.
+    /// The rotated coordinates. `matrix` is orthogonal and row-major.
     turned: Vec<usize>,
     turn: Vec<f64>,
 }
@@ -153,7 +152,7 @@ struct Search<'a, D: LogDensity> {
     workspace: D::Workspace,
 }
 
-/// The most likely image of a coordinate comes first.
+/// The possible images of each coordinate, with signs, the most likely first.
 type Possible = Vec<Vec<(usize, f64)>>;
 
 impl<'a, D: LogDensity> Search<'a, D> {
@@ -168,7 +167,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         }
     }
 
-    /// The mean-field parameters of the other mode determine the map.
+    /// The other mode is given by its mean-field parameters.
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {
@@ -200,8 +199,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// Returns the map that preserves the gradients of the coordinates whose positions do not determine it. Their
-    /// images are those that remain in `sure` and `possible`.
+    /// Returns the map that preserves the gradients of the coordinates whose positions do not determine it. `sure` and
+    /// `possible` contain the remaining candidates for their images.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -292,7 +291,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
         z
     }
 
-    /// Compares the densities of random points and their images.
     fn is_symmetry(&mut self, map: &Relabelling) -> bool {
         let z = self.around(POINTS, 1.5, 1);
         let image = columns(&z, POINTS, |z| map.apply(z));

@@ -6,23 +6,22 @@ use jensen_density::{Lanes, LanesMut, LogDensity};
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Distances in standard deviations of the approximation by which a coordinate is moved, in both directions.
+/// Distances by which a coordinate moves in both directions, in standard deviations of the approximation.
 const AWAY: [f64; 2] = [20.0, 200.0];
 
 /// Required decrease of the log density in nats, on at least one side. A Cauchy density decreases by 6 nats within
 /// twenty standard deviations.
 const FALLEN: f64 = 1.0;
 
-/// Draws from which a coordinate is moved. A check from a single point would be too strict. With all effects at their
-/// means, the density of a hierarchy rises as its scale falls. With all abilities of an item response model at their
-/// means, the density rises as their slope grows.
+/// Draws at which the check moves a coordinate. A check from a single point would be too strict. With all effects at
+/// their means, the density of a hierarchy rises as its scale falls. With all abilities of an item response model at
+/// their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
 const MOST: usize = 1024;
 
 const BLOCK: usize = 512;
 
-/// The sign is the direction in which the coordinate is moved.
 type Way = (usize, f64);
 
 /// Returns the first coordinate along which the density far away is about as high as in the bulk of the approximation,

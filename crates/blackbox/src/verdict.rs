@@ -85,8 +85,8 @@ impl Fit {
             .chain(self.out_of_reach())
     }
 
-    /// The masses agree if the approximation's components have about the mass that the mode's bound predicts. The
-    /// weights show whether that mass is right.
+    /// Whether the approximation's components have about the mass that the mode's bound predicts. The weights show
+    /// whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -198,7 +198,6 @@ impl Fit {
         })
     }
 
-    /// The highest of these modes is reported.
     fn other_modes<'a>(
         &self,
         modes: impl Iterator<Item = &'a OtherMode> + Clone,
@@ -269,7 +268,7 @@ const AMID: f64 = 3.0;
 
 const TELLING: usize = 4;
 
-/// The distance is the Mahalanobis distance from the mean of the draws.
+/// Compares the Mahalanobis distance of the optimum from the mean of the draws with [`AMID`].
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -409,7 +408,7 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge: the coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
+    /// Draws along a ridge. The coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
     /// grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);

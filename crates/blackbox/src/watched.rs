@@ -8,14 +8,13 @@ use std::sync::Arc;
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// Values are NaN once an [`Interrupt`] ends the step.
+/// A density whose values are NaN once an [`Interrupt`] ends the step.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
 }
 
 impl<D> Watched<'_, D> {
-    /// The interrupt must learn that an evaluation may be incomplete.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

@@ -4,10 +4,10 @@ pub use num_complex::Complex64;
 
 use crate::large::{self, LARGE};
 
-/// As in LAPACK, for each eigenvalue.
+/// Iterations for each eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// The relative difference up to which components count as equally large, so that rounding does not decide which is the
+/// Relative difference up to which components count as equally large, so that rounding does not decide which is the
 /// largest.
 const TIE: f64 = 1e-8;
 
@@ -69,7 +69,7 @@ fn ascending(values: &[Complex64]) -> Vec<usize> {
     order
 }
 
-/// Returns the index of the largest component, which becomes positive.
+/// Makes the largest component positive and returns its index.
 fn make_unique(column: &mut [Complex64]) -> usize {
     let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
     let length = size
@@ -196,7 +196,6 @@ fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     }
 }
 
-/// Rotates adjacent rows and columns.
 fn sweep(
     t: &mut [Complex64],
     u: &mut [Complex64],

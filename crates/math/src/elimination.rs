@@ -103,7 +103,7 @@ impl Elimination {
     }
 }
 
-/// Missing lanes are copies of the first lane of the strip.
+/// Fills missing lanes with copies of the first lane of the strip.
 #[inline(always)]
 fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
     let width = LANES.min(lanes - first);
@@ -134,7 +134,6 @@ fn subtract<V: F64x8>(rows: &mut [f64], k: usize, a: V, b: V) {
     put(rows, k, rest);
 }
 
-/// Each lane has its own pivot. The exchange includes all columns of `n` rows.
 #[inline(always)]
 fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     for (lane, pivot) in pivots.iter().enumerate() {

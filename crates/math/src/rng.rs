@@ -110,7 +110,7 @@ fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
 }
 
-/// Element `(d, l)` is at `out[d * lanes + l]`. Two rows come from one block.
+/// Writes element `(d, l)` to `out[d * lanes + l]`. Two rows come from one block.
 #[inline(always)]
 fn fill<V: F64x8>(
     key: [u32; 2],

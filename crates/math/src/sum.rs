@@ -75,7 +75,7 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
 
 /// Returns the weighted mean, and the sum of the squared distances from it. Both are 0 without numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// Size from which the first number does not serve as the pivot.
+    /// Absolute value from which the first number does not serve as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);

@@ -111,7 +111,6 @@ jensen_math::simd_fn! {
 mod tests {
     use super::*;
 
-    /// The normal has the gradient `−curvature x`. A second lane does not move.
     fn follow(circle: bool, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
         let (mut x, mut r) = (vec![1.0, 1.0], vec![0.5, 0.5]);
         let slope = |x: &[f64]| x.iter().map(|x| -curvature * x).collect::<Vec<f64>>();

@@ -26,24 +26,21 @@ const MOST: usize = 8;
 /// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. A normal has 1.5.
 const SHORT: f64 = 1.0;
 
-/// Distance between a normal's quartiles, in standard deviations.
+/// Distance between the quartiles of a normal, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
-/// Chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Transitions outwards.
 const OUT: u64 = 16;
-/// Largest number of transitions back.
 const BACK: u64 = 24;
 
 /// Slope of the tilt, in nats per standard deviation. In a normal density chains reach three standard deviations, and
 /// so cross saddles up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Standard deviations beyond which the tilt is constant.
+/// Largest distance of the tilt from the median, in standard deviations. Beyond it, the tilt is constant.
 const FAR: f64 = 8.0;
-/// Standard deviations within which a chain has returned.
+/// Largest distance from the median at which a chain has returned, in standard deviations.
 const RETURNED: f64 = 2.0;
 
 /// The keys of the probes' random numbers are iterations after this number. No refinement reaches it.
@@ -106,7 +103,7 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// The standard deviation comes from the quartiles, and the sign gives the outward direction.
+/// The standard deviation comes from the quartiles. Its sign is the outward direction.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -115,7 +112,6 @@ struct Direction {
 }
 
 impl Direction {
-    /// In standard deviations.
     fn along(&self, z: &[f64], lanes: usize) -> Vec<f64> {
         let row = &z[self.coordinate * lanes..(self.coordinate + 1) * lanes];
         row.iter().map(|z| (z - self.middle) / self.sd).collect()
@@ -265,7 +261,6 @@ mod tests {
         })
     }
 
-    /// The log density falls only linearly to the left.
     fn gumbel(u: f64) -> (f64, f64) {
         (u - u.exp(), 1.0 - u.exp())
     }

@@ -16,10 +16,8 @@ use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 /// explains this share, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
-/// Smallest slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
-/// Rows whose derivatives are multiplied before the logarithm is taken.
 const TOGETHER: usize = 8;
 
 const NUMBERS: usize = 6;
@@ -38,7 +36,7 @@ pub(super) struct Tail {
     unit: f64,
 }
 
-/// The result contains q with its first and second derivative, at u and at −u.
+/// Returns q with its first and second derivative, at u and at −u.
 #[inline(always)]
 fn q(u: f64) -> [[f64; 3]; 2] {
     let r = (u * u + 1.0).sqrt();
@@ -88,7 +86,7 @@ impl Tail {
         }
     }
 
-    /// The slope is 1 at the centre.
+    /// Moves the transform so that its slope is 1 at `centre`.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -195,12 +193,11 @@ impl Tail {
     }
 }
 
-/// The transformed rows, each with its transform.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// Each transform is around its own centre, and is estimated from the draws of its row.
+    /// Estimates a transform around each centre from the draws of its row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -208,7 +205,6 @@ impl Tails {
         Self(tails.into_iter().flatten().collect())
     }
 
-    /// The rows must be in order.
     pub(super) fn from_each(each: Vec<(usize, Tail)>) -> Self {
         Self(each)
     }
@@ -228,7 +224,7 @@ impl Tails {
             .collect()
     }
 
-    /// Returns `None` if the numbers or rows do not match. The matrix has up to `rows` rows.
+    /// Returns `None` if the numbers do not match a matrix of `rows` rows.
     pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
         if !each.remainder().is_empty() {
@@ -240,7 +236,6 @@ impl Tails {
         (tails.iter().all(|(row, _)| *row < rows)).then_some(Self(tails))
     }
 
-    /// Writes the derivatives to `slopes`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
         let count = self.0.len() * lanes;
         slopes.first.resize(count, 0.0);
@@ -272,7 +267,6 @@ impl Tails {
     }
 }
 
-/// First and second derivatives, one row after another.
 #[derive(Default)]
 pub(super) struct Slopes {
     first: Vec<f64>,
@@ -309,8 +303,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Fits the coefficients of some of the terms by least squares, with the others zero. Also returns the residual mean
-/// square.
+/// Sets the other coefficients to zero. Also returns the residual mean square.
 fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
     let n = which.len();
     let matrix: Vec<f64> = (which.iter())

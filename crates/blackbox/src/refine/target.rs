@@ -12,10 +12,8 @@ use super::map::{Map, Placed};
 use crate::calls::Calls;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Degrees of freedom of the base.
 const FREEDOM: usize = 5;
 
-/// The log density includes the Jacobian.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {
     /// The positions, `dim × lanes`.
@@ -39,7 +37,6 @@ impl Particles {
         }
     }
 
-    /// The pairs are (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -71,7 +68,6 @@ impl Particles {
     }
 }
 
-/// The matrices have the same number of rows and possibly different numbers of lanes.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();
@@ -102,16 +98,13 @@ pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
     out
 }
 
-/// A density in the coordinates of a map.
 pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
     pub(super) map: Map,
-    /// One for each part of the lanes that moves independently.
     workspaces: Vec<Scratch<D>>,
     calls: Calls,
 }
 
-/// The scratch memory of the density, its gradients, and the images of particles under the map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
@@ -140,7 +133,6 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.density.work()
     }
 
-    /// Counts evaluations with their gradients.
     pub(super) fn count(&mut self, gradients: usize) {
         self.calls.gradients += gradients as u64;
     }
@@ -149,7 +141,6 @@ impl<'a, D: LogDensity> Target<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Returns evaluators for the given number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {
@@ -182,7 +173,6 @@ impl<'a, D: LogDensity> Target<'a, D> {
     }
 }
 
-/// Evaluates a target for one part of the lanes.
 pub(super) struct Evaluator<'t, D: LogDensity> {
     density: &'t D,
     map: &'t Map,
@@ -237,7 +227,6 @@ impl<D: LogDensity> Evaluator<'_, D> {
     }
 }
 
-/// The draws are `dim × lanes`.
 pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f64> {
     let mut noise = vec![0.0; (dim + FREEDOM) * lanes];
     source.fill(
@@ -258,7 +247,7 @@ pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f
     noise
 }
 
-/// The squared distances are from the centre of the base.
+/// The arguments are squared distances from the centre of the base.
 pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
     let (freedom, d) = (FREEDOM as f64, dim as f64);
     let constant = lgamma(0.5 * (freedom + d))

@@ -7,7 +7,7 @@ use super::mixing::Ensemble;
 use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Effective share of the particles after one change of temperature.
+/// Effective share of the particles after a change of temperature.
 const SHARE: f64 = 0.6;
 
 const BISECTIONS: usize = 50;
@@ -18,7 +18,6 @@ pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64>
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
 }
 
-/// The weights are `ratio^change`.
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
@@ -77,7 +76,6 @@ pub(super) fn resample(
     Some(ancestors)
 }
 
-/// The largest correlation over coordinates.
 pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
     let correlation = |(a, b): (&[f64], &[f64])| {
         let n = lanes as f64;

@@ -20,7 +20,6 @@ pub(super) struct TransportMap {
     triangle: Option<Triangle>,
 }
 
-/// Reusable memory for the derivatives of tail transforms.
 #[derive(Default)]
 pub(super) struct Way {
     slopes: Slopes,
@@ -35,7 +34,7 @@ impl Way {
     }
 }
 
-/// Each set of particles has `size` numbers, `lanes` per row. The draws are thinned if there are many.
+/// The sets of particles have `size` numbers each, `lanes` per row. Large numbers of draws are thinned.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -44,7 +43,7 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// The rows after the global parameters are judged by their fourth moments.
+/// Chooses rows by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -62,7 +61,6 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// There is one transform per centre, around that centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -115,7 +113,6 @@ impl TransportMap {
         self.tails.is_empty() && self.triangle.is_none()
     }
 
-    /// Stores the intermediate results in `way`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, way: &mut Way) {
         match &self.triangle {
             Some(triangle) => triangle.look(rows, lanes, &mut way.passage),
@@ -175,7 +172,7 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// Returns `None` if the numbers or rows do not match. The matrix has up to `rows` rows.
+    /// Returns `None` if the numbers do not match a matrix of `rows` rows.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,

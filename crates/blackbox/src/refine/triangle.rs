@@ -31,19 +31,17 @@ pub(super) struct Triangle {
     /// Rows of the global parameters, each after the rows on which it depends, followed by rows of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// The centre and spread of each global parameter, for the features.
     centre: Vec<f64>,
     unit: Vec<f64>,
     means: Vec<f64>,
     spreads: Vec<f64>,
 }
 
-/// Reusable memory for the intermediate results of the map.
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// The intermediate results of a block of lanes: the inputs of the features, the features themselves, `exp(s)` and
-/// `exp(s) w` of every global parameter, and the sum of all s.
+/// For a block of lanes: the inputs of the features, the features themselves, `exp(s)` and `exp(s) w` of every global
+/// parameter, and the sum of all s.
 #[derive(Default)]
 struct Block {
     x: Vec<LaneRow>,
@@ -71,7 +69,6 @@ struct Link {
 }
 
 impl Triangle {
-    /// The global parameters come first among the rows.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -161,7 +158,6 @@ impl Triangle {
         }
     }
 
-    /// The features use the centre and spread.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -181,7 +177,6 @@ impl Triangle {
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// The global parameters are the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -274,8 +269,7 @@ impl Triangle {
             .collect()
     }
 
-    /// Reads the list that [`Self::to_numbers`] returned, for given numbers of rows and global parameters, among up to
-    /// `rows`. Returns `None` if the numbers do not match.
+    /// Returns `None` if the numbers do not match the numbers of rows and global parameters.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),

@@ -13,11 +13,10 @@ const DENSE: usize = 400;
 const MOSTLY_IDENTITY: f64 = 0.9;
 
 const DIRECTIONS: usize = 8;
-/// Iterations of the search for these directions.
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Sets of a particle's positions over time that are equivalent to one independent particle.
+/// Recorded positions of a particle that are equivalent to one independent particle.
 const MEMORY: usize = 4;
 
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
@@ -181,7 +180,6 @@ fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     values.into_iter().zip(basis).collect()
 }
 
-/// Dependent vectors become zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
     for k in 0..basis.len() {
         let (done, rest) = basis.split_at_mut(k);
@@ -200,7 +198,6 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// The sets of particles follow each other. Each row is centred at its mean.
 fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     let dim = x.len() / (lanes * times);
     let mut rows = Vec::with_capacity(x.len());
@@ -216,8 +213,8 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation in any direction, without the excess that independent particles show by chance. It is
-/// limited to 1 to 10.
+/// The largest standard deviation in any direction, without the excess that independent particles show by chance,
+/// limited to [1, 10].
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -227,7 +224,6 @@ pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     variance.sqrt().clamp(1.0, 10.0)
 }
 
-/// Power iteration, for rows with mean zero.
 fn largest_variance(x: &[f64], lanes: usize) -> f64 {
     let mut direction = vec![1.0; lanes];
     direction[0] += lanes as f64;

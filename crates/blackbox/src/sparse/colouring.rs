@@ -2,7 +2,7 @@
 
 use jensen_density::Pattern;
 
-/// Fractions of the largest number of neighbours above which coordinates are tried as global parameters.
+/// Fractions of the largest number of neighbours, as limits for global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// A colouring of coordinates. Each global parameter has its own colour. Other coordinates share a colour if no third
@@ -36,7 +36,6 @@ impl Colouring {
         }
     }
 
-    /// Coordinates with more neighbours than `largest` are global parameters.
     fn with_globals(pattern: &Pattern, largest: usize) -> Self {
         let dim = pattern.dim();
         let global: Vec<bool> = (0..dim)
@@ -88,7 +87,6 @@ impl Colouring {
         out
     }
 
-    /// The products are `dim × count`.
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
         let at =
             |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];

@@ -179,7 +179,6 @@ mod tests {
     use super::*;
     use crate::dense::cholesky;
 
-    /// The grid of 4 × 5 has a global parameter. The matrix is positive definite with the pattern of the grid.
     fn example() -> (Symbolic, Vec<f64>, Vec<f64>) {
         let dim = 21;
         let mut lists = vec![Vec::new(); dim];

@@ -41,7 +41,6 @@ pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     order
 }
 
-/// The union of two ordered lists omits two elements.
 fn merged(a: &[u32], b: &[u32], without: [u32; 2]) -> Vec<u32> {
     let mut out = [a, b].concat();
     // The stable sort merges two ordered runs.

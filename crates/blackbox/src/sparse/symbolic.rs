@@ -15,7 +15,7 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The order of the columns keeps the factor sparse. Returns `None` if it has more than `most` nonzeros.
+    /// Orders the columns to keep the factor sparse. Returns `None` if it has more than `most` nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -57,7 +57,6 @@ impl Symbolic {
         })
     }
 
-    /// The factor has all nonzeros, in the given order of coordinates.
     pub(crate) fn dense(dim: usize) -> Self {
         let mut starts = vec![0];
         let mut rows = Vec::with_capacity(dim * (dim + 1) / 2);

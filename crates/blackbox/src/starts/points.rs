@@ -18,7 +18,7 @@ pub enum Init {
     Point(Vec<f64>),
 }
 
-/// As in Stan.
+/// The half-width is that of Stan.
 const RADIUS: f64 = 2.0;
 
 /// Half-widths of wide starts: two antithetic points for each half-width, with all coordinates beyond half of it. If a
@@ -47,7 +47,6 @@ pub(super) struct Points {
     pub dim: usize,
     pub source: NoiseSource,
     pub init: Init,
-    /// The array of each coordinate. It is empty if the arrays are unknown.
     pub variables: Vec<usize>,
 }
 
@@ -107,7 +106,7 @@ impl Points {
 /// diagonal needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
-/// The finaliser of SplitMix64 turns a counter into bits without a pattern.
+/// Computes the finaliser of SplitMix64.
 pub(super) fn mixed(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -39,12 +39,10 @@ impl TwiceDifferentiable for Made {
     }
 }
 
-/// The number is in [0, 1] and differs from bit to bit.
 fn noise(z: f64) -> f64 {
     mixed(z.to_bits()) as f64 / u64::MAX as f64
 }
 
-/// The standard deviations are 1/5.
 fn independent(dim: usize) -> Made {
     Made {
         dim,
@@ -54,7 +52,7 @@ fn independent(dim: usize) -> Made {
     }
 }
 
-/// The values beyond 5 are noisy, but the derivatives are not.
+/// Values beyond 5 are noisy, but derivatives are not.
 const ROUGH: Made = Made {
     dim: 1,
     value: |z| {

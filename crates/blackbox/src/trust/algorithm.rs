@@ -51,7 +51,6 @@ const LEAST_PROMISE: f64 = 1e-3;
 /// into the tails, even near an optimum.
 const WILD: f64 = 10.0;
 
-/// Largest number of draws on which narrower scales are tried.
 const RETREAT_DRAWS: usize = 128;
 
 const HALVINGS: usize = 8;
@@ -68,7 +67,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
     records: Option<&'a dyn Choose>,
-    /// The draws of the current Hessian. The number is their key.
+    /// The draws of the current Hessian, with their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
 
@@ -96,7 +95,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Announces the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);
@@ -111,8 +109,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Returns about two minibatches of products and at least four draws. Far from the optimum the number is half a
-    /// minibatch and at least two draws.
+    /// About two minibatches of products and at least four draws. Far from the optimum the number is half a minibatch
+    /// and at least two draws.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -162,7 +160,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// A resumed run recomputes these draws.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -233,7 +230,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The model's Hessian is the negated metric, for iterations in which no Hessian is finite.
+    /// Uses the negated metric as the Hessian, for iterations in which no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -297,7 +294,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws if its predicted gain is large enough or it may be the last step.
+    /// Assesses the step only if its predicted gain is large enough or it may be the last step.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());

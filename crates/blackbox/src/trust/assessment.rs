@@ -26,11 +26,9 @@ pub(crate) struct Assessment {
 pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     pub key: u64,
-    /// The initial number of draws.
     pub draws: usize,
-    /// The number of draws doubles until the standard error is at most this value.
+    /// The standard error below which the number of draws is sufficient. Otherwise it doubles.
     pub precision: f64,
-    /// The largest number of draws.
     pub most: usize,
     pub records: Option<&'a dyn Choose>,
 }

@@ -6,13 +6,13 @@ const BLOCK: usize = 1 << 19;
 
 pub(crate) const BLOCK_LANES: usize = 1024;
 
-/// The number of lanes is even and bounded, so that memory grows only with the dimension.
+/// The result is even and bounded, so that memory grows only with the dimension.
 pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
-/// Writes into columns of a `rows × lanes` matrix. `columns` contains the first column and `lanes`. A draw and its
-/// antithetic partner are adjacent.
+/// Fills columns of a `rows × lanes` matrix, where `columns` is the first column and `lanes`. A draw and its antithetic
+/// partner are adjacent.
 pub(crate) fn mirrored(
     stream: Stream,
     first: usize,

@@ -35,7 +35,6 @@ pub(crate) struct Explicit {
     cross: Vec<f64>,
     /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` minus `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
-    /// The number of averaged draws.
     weight: f64,
     /// Squared noise of `cross` and `logs`, summed over their entries, with means in units of their scales.
     noise: [f64; 2],
@@ -104,7 +103,6 @@ impl Sums {
         }
     }
 
-    /// Returns `None` if there is no pair.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,
@@ -212,7 +210,7 @@ impl Explicit {
         (sums.average(&sd), products)
     }
 
-    /// The means are in units of their scales.
+    /// Means are in units of their scales.
     fn sizes(&self, sd: &[f64]) -> [f64; 2] {
         let dim = sd.len();
         let cross = self.cross.chunks(dim).zip(sd);
@@ -240,7 +238,6 @@ impl Explicit {
         self.weight = (self.weight + new.weight).min(MEMORY * new.weight);
     }
 
-    /// The solution of the subproblem is exact. The model is scaled down if curvatures exceed `largest`.
     pub(crate) fn solve(&self, omega: &[f64], g: &[f64], radius: f64, largest: f64) -> Solution {
         let dim = omega.len() / 2;
         let n = 2 * dim;
@@ -421,7 +418,7 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// The step of an explicit Hessian inside the region solves `B s = g`. The test applies B by brute force.
+    /// Applies B by brute force. The step of an explicit Hessian inside the region solves `B s = g`.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();
@@ -470,7 +467,6 @@ mod tests {
         assert_eq!(average.weight, 8.0 * 2048.0);
     }
 
-    /// The stated noise of an estimate matches the scatter of estimates from other draws.
     #[test]
     fn estimates_know_their_noise() {
         let density = Chain(4);

@@ -30,7 +30,6 @@ const LONGEST: f64 = 4.0;
 pub(crate) struct Gradient {
     pub mean: Vec<f64>,
     pub groups: Vec<Vec<f64>>,
-    /// The number of pairs of draws that are omitted because their density or gradient is not finite.
     pub dropped: usize,
 }
 
@@ -73,7 +72,7 @@ impl Gradient {
         }
     }
 
-    /// The jackknife estimates the squared deviation of the mean, in the norm dual to the norm of the region.
+    /// Estimates the squared deviation of the mean by the jackknife, in the norm dual to the norm of the region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -86,7 +85,7 @@ impl Gradient {
         sum / (k * (k - 1.0))
     }
 
-    /// The jackknife's standard error of `gᵀs`.
+    /// Estimates the standard error of `gᵀs` by the jackknife.
     pub(crate) fn deviation_along(&self, step: &[f64]) -> f64 {
         let k = self.groups.len() as f64;
         let mean = dot(&self.mean, step);
@@ -101,7 +100,7 @@ impl Gradient {
 
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// The chooser of records, if the density is subsampled. It receives the position of the next draws.
+    /// The chooser of records, if the density is subsampled.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
@@ -124,7 +123,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Returns `None` if some group has no finite draw. The gradient uses about `draws` draws.
+    /// Returns `None` if some group has no finite draw.
     pub(crate) fn estimate(
         &mut self,
         family: &dyn Family,
@@ -286,7 +285,6 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
     out
 }
 
-/// The derivative of the expectation is with respect to ω.
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
         // A mean field has E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
@@ -304,7 +302,6 @@ fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, o
     }
 }
 
-/// The coefficient is in [0, 1].
 fn regress(family: &dyn Family, omega: &[f64], raw: &[Vec<f64>], variate: &[Vec<f64>]) -> f64 {
     let centred = |groups: &[Vec<f64>]| {
         let mean = Gradient::of(groups.to_vec(), 0).mean;

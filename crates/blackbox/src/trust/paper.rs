@@ -1,13 +1,14 @@
-//! TrustVI as printed: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
+//! TrustVI as published: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
 //!
-//! | rule | here |
+//! | rule | implementation |
 //! | --- | --- |
 //! | lengths | Euclidean in ω |
-//! | gradient | the mean of independent draws, at least a minibatch of 256; the next has twice or half as many by the jackknife's bound on its norm |
-//! | Hessian | products with 85 draws, which serve for two iterations where the first step is refused |
-//! | N_k | doubled within the iteration until Inequalities 11 and 13 hold with the variance of the draws in hand; it begins at 128, or where the last one ended, halved where that was more than a minibatch of a gradient and twice what was asked for |
+//! | gradient | the mean of at least 256 independent draws; the jackknife's bound doubles or halves their number |
+//! | Hessian | products with 85 draws, reused for a second iteration if the first step is rejected |
+//! | N_k | doubled within the iteration until Inequalities 11 and 13 hold with the variance of the current draws |
+//! | first N_k of an iteration | the last N_k, at least 128; halved if it exceeds 256 and twice the required number |
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
-//! | radius | γδ, at most δ_max, after a step that is taken; δ/γ after one that is refused |
+//! | radius | γδ, at most δ_max, after an accepted step; δ/γ after a rejected step |
 //!
 //! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
 //! Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it does.
@@ -43,10 +44,9 @@ use super::subproblem::{Effort, Solution, krylov};
 /// Iterations for which the method reuses a Hessian while ω does not move.
 const USES: u64 = 2;
 
-/// Consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Radius, in units of ω, below which steps have no length.
+/// Radius in units of ω below which a run counts as stalled.
 const NOTHING: f64 = 1e-12;
 
 /// The settings of [`PaperTrust`].
@@ -188,7 +188,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The draws are numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,

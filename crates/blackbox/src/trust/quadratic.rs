@@ -75,7 +75,7 @@ impl<'h> Quadratic<'h> {
 }
 
 /// Subtracts from `changes` their regression on `variate`, which has known mean zero. A coefficient outside [0, 1] is
-/// replaced by the nearest end of the interval.
+/// replaced by the nearest end of the interval. A coefficient that is not finite leaves the changes as they are.
 pub(crate) fn take_out(changes: &mut [f64], variate: &[f64]) {
     let n = changes.len() as f64;
     let mean = changes.iter().sum::<f64>() / n;

@@ -77,7 +77,6 @@ pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// Doubles the number of draws if it was below `required`, and halves it if it was more than twice `required`.
 pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
@@ -140,7 +139,7 @@ const SHORT: f64 = 2.0;
 /// Length of a gradient, in standard deviations, above which the next gradient gets half as many draws.
 const LONG: f64 = 8.0;
 
-/// `deviation` bounds the standard deviation of the gradient's norm, as the jackknife rule requires.
+/// By the jackknife rule, `deviation` bounds the standard deviation of the gradient's norm.
 pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
     if norm < SHORT * deviation {
         2 * draws

@@ -6,19 +6,20 @@
 //! | --- | --- | --- | --- |
 //! | η | (0, ½] | 0.3 | accepts steps of mediocre models; N_k grows as 1/η² |
 //! | γ | (1, ∞) | 2 | the usual factor of trust regions |
-//! | λ | (0, ∞) | 10⁻¹⁰ | a step is refused unseen if its model gains less than λδ²/η nats: never before convergence at radii met in practice |
-//! | α | (λ/(1 − γ⁻²), ∞) | ½ | ½δ² nats are the divergence of a step on the boundary; the larger α, the fewer draws Inequality 11 asks for |
-//! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then asks for few draws wherever the gradient is known at all |
-//! | ν₂ | (0, 1) | 0.5 | a good gradient is no shorter than half the true one |
-//! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
-//! | ζ₀ | (½, 1) | 0.9 | the doubling rule keeps gradients better than that |
+//! | λ | (0, ∞) | 10⁻¹⁰ | steps with a predicted gain below λδ²/η nats are not assessed |
+//! | α | (λ/(1 − γ⁻²), ∞) | ½ | ½δ² nats are the divergence of a step on the boundary |
+//! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then requires few draws once the gradient exceeds its noise |
+//! | ν₂ | (0, 1) | 0.5 | a good gradient is at least half as long as the true one |
+//! | ν₃ | (0, 1 − η − ν₁) | 0.2 | the angle of a good gradient to the true one is below about 50° |
+//! | ζ₀ | (½, 1) | 0.9 | the doubling rule makes gradients more precise than that |
 //! | ζ₁ | (1/(2ζ₀), 1) | 0.8 | ζ₀ζ₁ = 0.72 > ½ |
-//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the current scales only broken models reach it |
+//! | κ_H | \[0, ∞) | 10¹⁶ | larger curvatures are scaled down; only invalid models have them |
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
-//! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
+//! | δ_max | (0, ∞) | 10⁶ | longer steps would change ω beyond the range of numbers |
 //!
-//! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
-//! units of the data.
+//! At usual radii, λ excludes no step before convergence. A larger α reduces the number of draws that Inequality 11
+//! requires. Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them
+//! depends on the units of the data.
 
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
@@ -124,7 +125,6 @@ impl TrustSettings {
 impl MethodSettings for TrustSettings {
     const NAME: &'static str = "trust";
 
-    /// Checks the ranges of Table 1 and that counts are positive.
     fn validate(&self) -> Result<(), SettingError> {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {

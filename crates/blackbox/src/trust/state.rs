@@ -15,23 +15,17 @@ pub struct TrustState {
     pub(super) radius: f64,
     pub(super) gradient_draws: usize,
     pub(super) change_draws: usize,
-    /// The ratio of the number of draws of a Hessian to the default number.
     pub(super) boost: usize,
     pub(super) explicit: Option<Explicit>,
     /// The iteration in which the current Hessian was drawn, or 0 before the first.
     pub(super) hessian: u64,
     /// Whether the Hessian was drawn far from the optimum.
     pub(super) far: bool,
-    /// The number of iterations that have used the Hessian at the current ω.
     pub(super) uses: u64,
-    /// The length of the step that led to the current ω.
     pub(super) moved: f64,
     pub(super) rejected: u64,
-    /// Whether subproblems are solved accurately.
     pub(super) fine: bool,
-    /// The number of consecutive iterations in which the stopping rule was met.
     pub(super) quiet: u64,
-    /// The number of iterations with the largest sample sizes.
     pub(super) at_limit: u64,
     /// The number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
     pub(super) cramped: u64,

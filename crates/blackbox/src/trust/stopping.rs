@@ -8,7 +8,7 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// Consecutive rejections after which the model is no longer trusted.
+/// Consecutive rejections after which the model counts as wrong.
 pub(super) const PATIENCE: u64 = 40;
 
 /// Iterations near the optimum with the largest samples after which the noise counts as too large for the tolerance.
@@ -21,7 +21,6 @@ const CRAMPED: u64 = 6;
 /// Consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// The fit ends either within `tolerance` nats or because it cannot reach the tolerance.
 pub(super) fn judge(
     settings: &TrustSettings,
     tolerance: f64,
@@ -91,7 +90,8 @@ pub(super) fn judge(
     })
 }
 
-/// The model must predict a gain of no more than the tolerance, including one standard error, in a region of any size.
+/// Whether the model predicts a gain of no more than the tolerance, including one standard error, in a region of any
+/// size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
         // The deviation belongs to the step. For a longer step it grows with the predicted gain.

@@ -37,10 +37,10 @@ pub(crate) struct Effort {
     pub max_products: usize,
 }
 
-/// Values in all stored Lanczos vectors together.
+/// Largest number of values in all stored Lanczos vectors.
 const KEPT: usize = 1 << 23;
 
-/// Krylov subspaces need only products: `product` writes B v, and `metric` writes P⁻¹ r.
+/// Solves the subproblem in Krylov subspaces. `product` writes B v, and `metric` writes P⁻¹ r.
 pub(crate) fn krylov(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     metric: &dyn Fn(&[f64], &mut [f64]),
@@ -129,7 +129,7 @@ pub(crate) fn krylov(
     }
 }
 
-/// In the coordinates of the Lanczos vectors.
+/// A solution in the coordinates of the Lanczos vectors.
 #[derive(Clone, Debug, Default)]
 struct Inner {
     h: Vec<f64>,
@@ -138,7 +138,7 @@ struct Inner {
     bounded: bool,
 }
 
-/// The gradient is `length e₁`.
+/// Solves the subproblem of a tridiagonal matrix with the gradient `length e₁`.
 fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
     let k = diagonal.len();
     let mut g = vec![0.0; k];

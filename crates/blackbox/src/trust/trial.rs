@@ -14,7 +14,6 @@ pub(super) struct Proposal {
     pub(super) squared: f64,
     /// The squared noise of the gradient in the metric.
     pub(super) noise: f64,
-    /// The standard error of the predicted improvement.
     pub(super) deviation: f64,
     /// The predicted improvement minus the part due to noise in the gradient.
     pub(super) promised: f64,
@@ -43,7 +42,6 @@ pub(super) struct Trial {
     /// The number of draws that Inequalities 11 and 13 require for an assessment.
     pub(super) required: Option<f64>,
     pub(super) accepted: bool,
-    /// Whether the predicted gain is within the tolerance.
     pub(super) near: bool,
     /// The radius δₖ⁻.
     pub(super) small: f64,

@@ -20,7 +20,7 @@ fn source() -> NoiseSource {
     NoiseSource::new(2, Simd::detect())
 }
 
-/// The ascent takes `steps` steps of size η from zero, on the draws of a purpose and iterations from `first` on.
+/// Takes `steps` steps of size η from zero, on the draws of a purpose and iterations from `first` on.
 fn transcription(eta: f64, purpose: NoisePurpose, first: u64, steps: u64) -> Vec<f64> {
     let mut omega = [0.0f64; 4];
     let mut s = [0.0f64; 4];

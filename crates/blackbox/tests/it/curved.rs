@@ -73,7 +73,6 @@ fn run(
     })
 }
 
-/// Computes means and standard deviations of the posterior by smoothed weights of the approximation's draws.
 fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     let count = 40_000;
     let draws = fit.approximation().draws(
@@ -102,9 +101,9 @@ struct Bar {
     name: &'static str,
     /// The largest distance of the bound from the log evidence, in nats.
     distance: f64,
-    /// Nats above the bound of the best Gaussian.
+    /// The smallest gain over the bound of the best Gaussian, in nats.
     gain: f64,
-    /// Means and standard deviations. Both have a tolerance of `near` standard deviations.
+    /// Means and standard deviations, both with a tolerance of `near` standard deviations.
     moments: Vec<(f64, f64)>,
     near: f64,
 }

@@ -32,7 +32,6 @@ fn only(kind: FamilyKind) -> Settings {
     }
 }
 
-/// The fit uses many more draws and a much smaller tolerance.
 fn best_mean_field(density: &impl TwiceDifferentiable) -> Fit {
     let mut settings = only(FamilyKind::MeanField);
     settings.method = Method::Saa(SaaSettings {
@@ -222,7 +221,6 @@ fn two_modes_are_noticed() {
     }
 }
 
-/// A tenth of the mass is far away in the first of many coordinates.
 struct FarMode {
     dim: usize,
     distance: f64,

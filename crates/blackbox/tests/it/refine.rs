@@ -309,7 +309,6 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
     }
 }
 
-/// The data of [`effects`].
 const SEEN: [f64; 6] = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
 const SHAPE: f64 = 0.001;
 

@@ -24,7 +24,6 @@ fn trust(kind: FamilyKind, trust: TrustSettings) -> Settings {
     }
 }
 
-/// The start is the origin with unit scales.
 fn cold(settings: Settings) -> Settings {
     Settings {
         start: StartSettings {

@@ -64,7 +64,7 @@ fn scale_half(x: __m256d, n: __m256d) -> __m256d {
     v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)))
 }
 
-/// The exponent is relative to `bias`.
+/// Returns the exponent relative to `bias`.
 #[inline(always)]
 fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     let three_quarters = v!(_mm256_castpd_si256(_mm256_set1_pd(0.75)));

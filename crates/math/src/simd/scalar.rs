@@ -53,7 +53,7 @@ fn test<const N: usize>(
     )
 }
 
-/// The baseline has no rounding instruction, so the standard function would be a call. This function vectorises.
+/// Vectorises, unlike the standard function, which is a call because the baseline has no rounding instruction.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;

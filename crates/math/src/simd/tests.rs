@@ -29,7 +29,6 @@ const SPECIAL: [f64; 24] = [
     4503599627370497.5,
 ];
 
-/// Each result is stored as eight bit patterns.
 struct AllOps {
     a: [f64; LANES],
     b: [f64; LANES],

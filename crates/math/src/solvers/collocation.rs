@@ -13,15 +13,15 @@ use super::linear::Factor;
 
 #[derive(Debug)]
 pub(super) struct Collocation {
-    /// The number of stages s. The order is 2 s − 1.
+    /// The number s of stages. The order is 2 s − 1.
     pub stages: usize,
-    /// The last node is 1.
+    /// The nodes, of which the last is 1.
     pub nodes: Vec<f64>,
-    /// A⁻¹, row-major.
+    /// The inverse A⁻¹, row-major.
     pub inverse: Vec<f64>,
-    /// The real eigenvalue of A⁻¹ comes first, followed by one of each conjugate pair.
+    /// The eigenvalues of A⁻¹. The real one comes first, followed by one of each conjugate pair.
     pub eigenvalues: Vec<Complex64>,
-    /// Eigenvector k has the elements `vectors[k][i]`.
+    /// The eigenvectors, where `vectors[k][i]` is element i of eigenvector k.
     pub vectors: Vec<Vec<Complex64>>,
     /// The rows of the inverse of the matrix of eigenvectors.
     pub duals: Vec<Vec<Complex64>>,
@@ -214,7 +214,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Returns the rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
+/// Returns only the rows for the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

@@ -273,15 +273,15 @@ pub(super) struct Explicit<'a> {
     /// The errors of an attempt, and the zeros to which the step adds them.
     errors: Vec<f64>,
     nothing: Vec<f64>,
-    /// In units of the tolerance.
+    /// The coarser errors in units of the tolerance.
     coarse: Vec<f64>,
     units: Vec<f64>,
     largest: Vec<f64>,
     pulling: Pulling,
 }
 
-/// The scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage,
-/// and the rates of that stage.
+/// Scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage, and
+/// the rates of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -418,7 +418,7 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// The rates of the stages before `from` must be available.
+    /// Requires the rates of the stages before `from`.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -463,7 +463,7 @@ impl<'a> Explicit<'a> {
 /// derivatives, and an error in one of them affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
-/// Size of perturbations relative to the states.
+/// The size of perturbations relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {

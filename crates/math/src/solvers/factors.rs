@@ -20,7 +20,6 @@ pub(super) struct Factors {
 /// Values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
-/// Row `to` is for writing, and row `from` for reading.
 #[inline(always)]
 fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], &[f64]) {
     let (low, high) = rows.split_at_mut(to.max(from) * lanes);
@@ -56,7 +55,7 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// Each lane has its own pivot. The rows are in `columns` columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in `columns` columns of `n` rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {
@@ -221,7 +220,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// If the system gives up, solutions are NaN.
+    /// Solutions are NaN if the system gives up.
     fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);

@@ -33,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Returns the slots that cannot begin. The derivatives at the start are with respect to time.
+    /// Computes the derivatives at the start with respect to time. Returns the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -128,7 +128,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// The derivatives are with respect to the clock, at the end of a step with these stages, for all copies.
+    /// Returns the derivatives with respect to the clock at the end of a step, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -167,7 +167,7 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes the residual for Newton's method: the negated residuals of the first copy, in `change`.
+    /// Writes the negated residuals of the first copy to `change`.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();

@@ -69,7 +69,6 @@ impl Integral {
             .then_some(node)
     }
 
-    /// Returns the arguments that halving the step adds at this level.
     fn level(level: u32) -> impl Iterator<Item = f64> {
         let step = 0.5_f64.powi(level as i32);
         let count = (REACH / step) as i32;

@@ -2,7 +2,6 @@
 
 use num_complex::Complex64;
 
-/// Column-major factors by elimination with row exchanges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factor {
     n: usize,

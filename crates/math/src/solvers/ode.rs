@@ -85,12 +85,11 @@ pub struct Arguments<'a> {
 pub(super) struct Attempt {
     pub states: Vec<f64>,
     pub keeps: bool,
-    /// Stages for the backward pass and for the next step, stage by stage.
+    /// The stages, for the backward pass and for the next step.
     pub stages: Vec<f64>,
-    /// Largest error of the step in units of the tolerance. It is not finite if the step failed.
+    /// The largest error of the step in units of the tolerance. It is not finite if the step failed.
     pub error: Vec<f64>,
     pub rates: Option<Vec<f64>>,
-    /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
     growth: Vec<f64>,
 }
@@ -129,8 +128,8 @@ pub(super) struct Front {
     /// The rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// In the forward pass, the stages of the last accepted step, if the next step starts with them. In the backward
-    /// pass, the stages of the current step, if they were stored.
+    /// The stages. In the forward pass, they belong to the last accepted step, if the next step starts with them. In
+    /// the backward pass, they belong to the current step, if they were stored.
     pub stages: Vec<f64>,
     /// The length of the last step, in the time of the current interval. It is 0 before the first step.
     pub before: Vec<f64>,
@@ -145,7 +144,6 @@ pub(super) trait Scheme {
         0
     }
 
-    /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
@@ -380,7 +378,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4). Returns the slots that cannot begin.
+    /// Uses the algorithm of Hairer, Nørsett and Wanner, II.4. Returns the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -453,7 +451,6 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Accepts the step of a slot. Returns whether the slot can continue.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -569,7 +566,7 @@ impl Front {
         }
     }
 
-    /// Shortens the step of a slot after a failed attempt. Returns whether another attempt is worthwhile.
+    /// Returns whether another attempt is worthwhile.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

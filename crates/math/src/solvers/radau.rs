@@ -28,10 +28,10 @@ use crate::simd_fn;
 
 const ITERATIONS: usize = 14;
 
-/// The iterations for tangents and adjoints converge at the same rate as Newton's method, but to rounding.
+/// Iterations for tangents and adjoints, which converge at the same rate as Newton's method, but to rounding.
 const REFINEMENTS: usize = 60;
 
-/// Newton iterations of the last step from which the next step does not grow.
+/// Newton iterations of a step after which the next step does not grow.
 const SLOW: usize = 8;
 
 /// Largest share of the tolerance that the remaining error may have when Newton's method ends.
@@ -43,7 +43,7 @@ pub(super) struct Radau<'a> {
     /// Whether the rates of the system are residuals of states and their derivatives.
     pub(super) implicit: bool,
     pub(super) simd: Simd,
-    /// Factors of `λ/h − J` for each eigenvalue λ.
+    /// The factors of `λ/h − J` for each eigenvalue λ.
     factors: Vec<Factors>,
     /// 1/h of each slot, or 0 for a slot without a step.
     pub(super) per: Vec<f64>,
@@ -52,7 +52,7 @@ pub(super) struct Radau<'a> {
     rates: Vec<f64>,
     pub(super) clock: Vec<f64>,
     pub(super) states: Vec<f64>,
-    /// One row per stage and state.
+    /// The change of an iteration, with one row per stage and state.
     pub(super) change: Vec<f64>,
     re: Vec<f64>,
     im: Vec<f64>,
@@ -61,7 +61,6 @@ pub(super) struct Radau<'a> {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
-    /// The size of the last change.
     Going(f64),
     Done,
     Failed,
@@ -237,7 +236,7 @@ impl<'a> Radau<'a> {
         std::mem::swap(&mut self.change, &mut self.scratch);
     }
 
-    /// Moves the clock and the states to stage `i`. For copies after the first, the states do not move.
+    /// Moves the clock and the states to stage `i`. The states of copies after the first do not move.
     pub(super) fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
         self.clock.clear();
@@ -264,7 +263,6 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Computes the rates of all copies at all stages, for `moved` changed copies.
     fn evaluate(&mut self, system: &mut dyn System, front: &Front, z: &[f64], moved: usize) {
         let mut rates = std::mem::take(&mut self.rates);
         rates.resize(z.len(), 0.0);
@@ -306,7 +304,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Uses the extrapolated polynomial of the previous step.
+    /// Extrapolates the polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -336,8 +334,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Finds the stages of the first copy by Newton's method. Returns the number of iterations of each slot, or
-    /// `None` for a slot that did not converge.
+    /// Finds the stages of the first copy. Returns the number of iterations of each slot, or `None` for a slot that did
+    /// not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,

@@ -11,7 +11,6 @@ use crate::elimination::Elimination;
 /// Share of ‖f‖² above which a Newton step is limited by rounding. Near a root of any order, a Newton step leaves less.
 const SHARPER: f64 = 0.25;
 
-/// Share of Newton's step below which the search no longer uses the objective.
 const SHORTEST: f64 = 1e-6;
 /// Relative amount by which rounding may reduce the objective.
 const FLAT: f64 = 1e-12;

@@ -9,8 +9,8 @@ use super::ode::{Arguments, Attempt, Front, Ode};
 /// no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Number of values of all lanes together, which take 16 MiB, beyond which stages that can be recomputed are not
-/// stored.
+/// Largest number of values of all lanes together with which stages that can be recomputed are stored. They take 16
+/// MiB.
 const STAGED: usize = 1 << 21;
 
 /// Rows before the states: clock, length, interval, and whether the step ends there.
@@ -20,14 +20,13 @@ const HEAD: usize = 4;
 #[derive(Debug)]
 struct Block {
     front: usize,
-    /// The range of rows of the step: [`HEAD`], states at the start, stages.
+    /// The rows of the step: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
 }
 
 /// The accepted steps of every lane, stored for the backward pass.
 #[derive(Debug, Default)]
 pub struct Trajectory {
-    /// The lane of each slot, front after front.
     fronts: Vec<Vec<Option<usize>>>,
     blocks: Vec<Block>,
     rows: Vec<f64>,
@@ -93,7 +92,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// The lanes that contribute are all lanes except those that failed or have only zero weights.
+/// Excludes lanes that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -163,7 +162,7 @@ impl Ode {
         }
     }
 
-    /// Returns whether any contributing lane took a step from that point.
+    /// Returns whether any contributing lane took a step from the restored point.
     fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
         let lanes = front.lanes;
         let (head, rest) = rows.split_at(HEAD * lanes);
@@ -230,7 +229,6 @@ impl Ode {
     }
 }
 
-/// The slots belong to the previous front, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {
@@ -255,7 +253,7 @@ mod tests {
     use super::super::{Method, Point, System};
     use super::*;
 
-    /// The system is y' = (ω y₂, −ω y₁).
+    /// y' = (ω y₂, −ω y₁).
     struct Oscillator;
 
     impl System for Oscillator {

@@ -13,7 +13,7 @@ pub fn bessel_second_kind(n: i32, x: f64) -> f64 {
     if x < 0.0 { f64::NAN } else { libm::yn(n, x) }
 }
 
-/// The result is `(sum, log scale)`, where the sum is that of `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`.
+/// Sums `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`. Returns `(sum, log scale)`.
 fn power_series(v: f64, x: f64) -> (f64, f64) {
     let z = 0.25 * x * x;
     let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);

@@ -71,7 +71,6 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Multiplies two numbers, each given in two parts.
 fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     let high = a.0 * b.0;
     (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))

@@ -9,7 +9,7 @@ pub(super) const LARGE: f64 = 8.5;
 pub(super) const HUGE: f64 = 1e6;
 /// Relative change at which series and fractions stop.
 const TOLERANCE: f64 = 1e-17;
-/// Largest number of steps, which exceeds the square root of any parameter below `HUGE`.
+/// Largest number of steps. It exceeds the square root of any parameter below `HUGE`.
 const MAX_STEPS: usize = 100_000;
 
 /// Returns `log(1 + t) - t` without cancellation.

@@ -90,7 +90,6 @@ impl Jet {
         self.chain(log1m_exp(self.value), -odds, -odds * (1.0 + odds))
     }
 
-    /// The more accurate value leaves the derivatives unchanged.
     fn with_value(self, value: f64) -> Self {
         Self { value, ..self }
     }
@@ -193,8 +192,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// The stopping rule: some steps after the value has converged. The derivatives converge later, by a power of the
-/// number of steps.
+/// The rule to stop some steps after the value has converged. The derivatives converge later, by a power of the number
+/// of steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -332,7 +331,7 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// The coefficients start with the constant.
+/// Takes coefficients that start with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
@@ -395,7 +394,7 @@ fn half_erfcx(r: Jet) -> Jet {
     sum * (0.5 / PI.sqrt())
 }
 
-/// Bounds a log probability by 0, which rounding may have exceeded.
+/// Removes rounding errors that lift a log probability above 0.
 fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }

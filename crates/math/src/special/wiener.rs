@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 /// Time below which the series of images of the start converges faster than the series of waves.
 const SHORT: f64 = 0.4;
 
-/// Terms of either sum after which the next one is negligible.
+/// Number of terms after which the next one is negligible in either series.
 const TERMS: i32 = 9;
 
 /// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through
@@ -44,7 +44,7 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
     (sums, -0.5 * PI * PI * x)
 }
 
-/// The polynomial is that of the normal density.
+/// Computes Hermite's polynomial of the normal density.
 fn hermite(n: u32, z: f64) -> f64 {
     let (mut before, mut now) = (0.0, 1.0);
     for k in 0..n {

@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// The arguments are spread evenly over the logarithms of a range.
+    /// Spreads the arguments evenly over the logarithms of a range.
     fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
         (0..250).map(move |start| {
             std::array::from_fn(|i| {
@@ -242,7 +242,6 @@ mod tests {
         })
     }
 
-    /// The error must be within `limit` of max(1, |exact|), and the vector levels must give equal bits.
     fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
         for (simd, values) in found {
             for (i, value) in values.iter().enumerate() {

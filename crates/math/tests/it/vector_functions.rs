@@ -26,8 +26,8 @@ impl Function {
     }
 }
 
-/// The name, the function, and the bounds on the error in units in the last place, on the vector levels and on the
-/// scalar level. The bound of `lbeta` is absolute instead, because its terms cancel.
+/// The name, the function, and the bounds on the error on the vector levels and on the scalar level, in units in the
+/// last place. The bound of `lbeta` is absolute instead, because its terms cancel.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
     ("exp2", One(v::exp2), 1.5, 2.0),
@@ -146,7 +146,7 @@ fn references_are_met() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The generator is SplitMix64.
+/// Computes SplitMix64.
 fn bits(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -181,7 +181,7 @@ const SPECIAL: [f64; 24] = [
     f64::NAN,
 ];
 
-/// The arguments are any bit pattern, moderate numbers, and the special values in every combination.
+/// Combines any bit pattern, moderate numbers, and the special values.
 fn arguments() -> (Vec<f64>, Vec<f64>) {
     let mut state = 7;
     let (mut x, mut y) = (Vec::new(), Vec::new());

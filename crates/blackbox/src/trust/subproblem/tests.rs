@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The numbers are in (−1, 1).
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     (0..count)
@@ -23,7 +22,7 @@ fn times(a: &[f64], x: &[f64]) -> Vec<f64> {
     a.chunks(x.len()).map(|row| dot(row, x)).collect()
 }
 
-/// The eigenvectors are rows.
+/// Returns eigenvalues, and eigenvectors as rows.
 fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     let mut a = a.to_vec();
     let mut v: Vec<Vec<f64>> = (0..n)

@@ -27,7 +27,6 @@ macro_rules! both {
     };
 }
 
-/// Returns a mask with all bits set in the first `n` of sixteen lanes.
 #[inline(always)]
 fn first(n: usize) -> (__m256i, __m256i) {
     let n = v!(_mm256_set1_epi32(n as i32));

@@ -44,7 +44,6 @@ fn neg(a: Avx512Singles) -> Avx512Singles {
     Avx512Singles(v!(_mm512_xor_ps(a.0, _mm512_set1_ps(-0.0))))
 }
 
-/// Returns lanes 0 to 7 and lanes 8 to 15.
 #[inline(always)]
 fn halves(x: __m512) -> (__m256, __m256) {
     (

@@ -50,7 +50,7 @@ impl<T: Number, const N: usize> Jet<T, N> {
         self.zip(self, |x, _| x * c)
     }
 
-    /// The derivatives have at most this order.
+    /// Computes derivatives of at most this order.
     fn times(self, other: Self, order: usize) -> Self {
         let mut out = Self::constant(0.0);
         out.value = self.value * other.value;
@@ -92,7 +92,7 @@ struct Parameters<T> {
 }
 
 impl<T: Number> Parameters<T> {
-    /// The coefficients of the linear function are those of a, b and c.
+    /// Combines a, b, c and a constant linearly.
     fn sum(&self, by: [f64; 3], constant: f64) -> Jet<T, 3> {
         let by = by.map(T::of);
         let terms = (0..3).fold(T::of(constant), |sum, i| sum + by[i] * self.values[i]);
@@ -209,7 +209,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// The point is x = 1 − y. The derivatives are with respect to a, b, c and x.
+/// Evaluates the function at x = 1 − y. The derivatives are with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),

@@ -21,10 +21,10 @@ use self::number::{Number, Twofold};
 
 const TERMS: usize = 1_000_000;
 
-/// The ratio of the largest term to the sum above which more digits are needed.
+/// Ratio of the largest term to the sum above which more digits are needed.
 const LOSS: f64 = 1e3;
 
-/// The ratio above which terms in double length have no correct digits.
+/// Ratio above which terms in double length have no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
 /// A function value with its derivatives with respect to the arguments a, b and z, in this order.
@@ -106,7 +106,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if the former loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -123,7 +123,7 @@ fn twice(
     }
 }
 
-/// A sum of exactly 0 is only accepted in double length.
+/// Accepts a sum of exactly 0 only in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -215,7 +215,7 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Moves to the next term. Returns the absolute value of its ratio to the previous term.
+    /// Returns the absolute value of the ratio of the new term to the previous one.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);
@@ -276,8 +276,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// Returns the value if the terms after `last` vanish. Returns `None` if it has no correct digits, or needs too many
-/// terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits, or needs too
+/// many terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -304,7 +304,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
 }
 
 /// Sums the terms up to the one after which they vanish, for order 1 or 2. The sum has no derivatives with respect to
-/// the parameters that make the terms vanish. The function returns 0 for these.
+/// the parameters that make the terms vanish, so the function returns 0 for them.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -329,7 +329,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// The numbers of terms must ascend.
+/// `counts` must ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -357,8 +357,8 @@ fn start(a: &[f64], b: &[f64]) -> usize {
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Sums an alternating series by means of partial sums. Each mean of two adjacent sums divides the remainder by at
-/// least two (Euler's transformation). Two starting points must agree.
+/// Averages partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
+/// (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -507,7 +507,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// The difference is relative to the larger one of a number and the value.
+    /// Returns the largest difference, relative to the larger of a derivative and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {

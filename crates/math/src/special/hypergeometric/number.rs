@@ -29,21 +29,20 @@ pub(super) struct Twofold {
     low: f64,
 }
 
-/// The second result is the rounding error.
+/// Also returns the rounding error.
 fn sum(x: f64, y: f64) -> (f64, f64) {
     let s = x + y;
     let t = s - x;
     (s, (x - (s - t)) + (y - t))
 }
 
-/// The halves are those of the digits.
 fn halves(x: f64) -> (f64, f64) {
     let c = 134_217_729.0 * x;
     let high = c - (c - x);
     (high, x - high)
 }
 
-/// The second result is the rounding error.
+/// Also returns the rounding error.
 fn product(x: f64, y: f64) -> (f64, f64) {
     let p = x * y;
     let ((a, b), (c, d)) = (halves(x), halves(y));
