@@ -130,7 +130,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// Computes the value at a draw of the coordinate, relative to the value at the mean and in units of its own scale.
+    /// Computes the value at a draw, relative to the value at the mean and in units of its own scale.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,

@@ -159,9 +159,9 @@ fn weigh<D: LogDensity>(
 /// 32 times if k̂ is then close to the threshold (up to 400 dimensions). It also adds draws until they show whether the
 /// weights change a mean or a standard deviation by too much.
 ///
-/// k̂ may be uncertain about accepting as well as about rejecting. With a few thousand draws, k̂ has a standard error
-/// above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of draws in the
-/// fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
+/// An uncertain k̂ may wrongly accept a family as well as wrongly reject it. With a few thousand draws, k̂ has a
+/// standard error above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of
+/// draws in the fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

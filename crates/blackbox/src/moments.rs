@@ -62,7 +62,7 @@ const PATIENCE: u64 = 6;
 /// Weighted draws per coordinate at which the new covariance has the same weight as the old one.
 const INERTIA: f64 = 2.0;
 
-/// Share of the draws from which the covariance of a new component is computed. They are the draws closest to it.
+/// Share of the draws that determine the covariance of a new component. They are the draws closest to that component.
 const AROUND: f64 = 0.05;
 
 const BLOCK: usize = 2048;

@@ -433,9 +433,9 @@ mod tests {
     use jensen_math::special::lgamma;
 
     /// Relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim` coordinates.
-    /// Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, those with large `f
-    /// = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range times
-    /// `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
+    /// Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, the ones with large
+    /// `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range
+    /// times `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;

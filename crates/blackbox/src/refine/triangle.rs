@@ -2,8 +2,8 @@
 //! if the approximation lacks that dependence.
 //!
 //! The spread of a level may depend on its persistence, and one scale on another. Tail transforms of single coordinates
-//! cannot remove this dependence. The order puts each global parameter after the ones that determine its spread. With
-//! features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
+//! cannot remove this dependence. The order puts each global parameter after the global parameters that determine its
+//! spread. With features φ of the preceding global parameters (bounded, as in the conditionally structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,

@@ -31,8 +31,8 @@
 //! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, m′ is replaced by `m̃ = m′ max(1 − v/‖g‖²,
 //!   0.001)`, where v is the jackknife's squared noise of g, because steps do not achieve the gains that a noisy
 //!   gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
-//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, up to a limit. The
-//!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
+//! * **Sample sizes** are the sizes of the last step, doubled or halved according to the inequalities, up to a limit.
+//!   The assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
 //! * **Gradients** are means of groups, and no group has more than four times the weight of the median group. This
 //!   limit biases the gradients, and Condition 2 is not guaranteed for heavy tails.
 //! * **Radius**: after an accepted step the radius grows only if the step ended on the boundary. In regions beyond δₖ⁻

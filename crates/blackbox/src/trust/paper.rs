@@ -204,7 +204,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// Returns `None` if the gradient is not finite. The groups are those of the jackknife.
+    /// Returns `None` if the gradient is not finite.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);

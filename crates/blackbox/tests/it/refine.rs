@@ -340,8 +340,8 @@ fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
 
 /// The precision of the effects has the prior gamma(0.001, 0.001). If the effects are almost equal, the precision can
 /// be up to a thousand: a separated tail mode with a fifteenth of the mass. Chains agree before this mode has its
-/// share, so the refinement moves some chains there. Means and standard deviations equal those of quadrature, and a
-/// resumed run has the same bits.
+/// share, so the refinement moves some chains there. Means and standard deviations equal the results of quadrature, and
+/// a resumed run has the same bits.
 #[test]
 fn tail_modes_get_their_share() {
     let effects = effects();

@@ -32,7 +32,7 @@ pub(super) struct Collocation {
 }
 
 impl Collocation {
-    /// Three or five stages. Each method is computed once.
+    /// Returns the method with three or five stages, which is computed once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();

@@ -289,8 +289,8 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and
-/// at `lane` in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and at
+/// `lane` in `length`.
 ///
 /// # Panics
 /// Panics if a row is too short.
@@ -631,7 +631,7 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        // The adjoint of the step's end follows those of the stages, with the weights of the pair.
+        // The adjoint of the step's end follows the adjoints of the stages, with the weights of the pair.
         pulled.resize(count + 1, Vec::new());
         pulled[count].clear();
         pulled[count].extend_from_slice(adjoint);

@@ -169,7 +169,8 @@ impl Ode {
         self.states * self.times
     }
 
-    /// Returns the number of parameters of the system: those of the right-hand side and the ends of the interval.
+    /// Returns the number of parameters of the system: the parameters of the right-hand side and the ends of the
+    /// interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }

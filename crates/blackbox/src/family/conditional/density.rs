@@ -232,8 +232,7 @@ impl Family for Conditional {
                     }
                 }
             }
-            // This is the contribution of the local parameters' gradients to the global parameters, without the global
-            // parameters' own.
+            // The contribution of the gradients of local parameters to the gradients of the global parameters.
             let mut given = vec![[0.0; WIDTH]; k];
             given.extend_from_slice(&locals);
             let mut noise = pass.x.clone();

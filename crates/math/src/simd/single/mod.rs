@@ -16,7 +16,7 @@ pub(super) mod scalar;
 /// The number of lanes in every [`F32x16`].
 pub const LANES32: usize = 16;
 
-/// Sixteen `f32` lanes. The methods have the same requirements as those of [`F64x8`](super::F64x8).
+/// Sixteen `f32` lanes. The methods have the same requirements as the methods of [`F64x8`](super::F64x8).
 pub trait F32x16:
     Copy
     + 'static
@@ -94,9 +94,9 @@ pub trait F32x16:
     /// 2^60]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
-    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
-    /// numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
+    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative numbers and
+    /// NaN.
     fn split_pow2(self) -> (Self, Self);
 
     /// Returns whether `self < b`, which is false for NaN.
