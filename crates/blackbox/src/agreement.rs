@@ -120,7 +120,6 @@ struct Block {
 /// block.
 type Sums = [f64; 4];
 
-/// The quantity whose moments are compared: a coordinate, or the value whose logarithm or logit is the coordinate.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     coordinate: usize,

@@ -116,7 +116,6 @@ impl Fitting for BbviSettings {
 
 const PATIENCE: u64 = 4;
 
-/// Smallest share of the first step size for a family without second derivatives.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
 /// Stochastic-gradient variational inference, whose output is ω.

@@ -165,7 +165,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Also returns the number of evaluations spent.
     fn enrich(
         &self,
         family: &Arc<dyn Family>,

@@ -9,7 +9,6 @@ use crate::family::{Curvature, Family, SampleBound};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// Also returns the number of evaluations spent.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,

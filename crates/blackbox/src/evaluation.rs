@@ -89,7 +89,6 @@ const OUTSIDE: f64 = 0.01;
 /// The last factor applies only if k̂ is still close to the threshold, in at most [`MOST_COORDINATES`] dimensions.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Standard errors below the threshold at which k̂ is clearly good.
 const CLEAR: f64 = 3.0;
 /// Distance of k̂ below the threshold that suffices for any number of draws.
 const FAR_BELOW: f64 = 0.35;

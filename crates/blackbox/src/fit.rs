@@ -142,7 +142,6 @@ impl Fit {
             .collect()
     }
 
-    /// Returns for each mode whether it equals the best mode up to signs and has the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,

@@ -17,7 +17,6 @@ const SHORTEST: f64 = 1e-6;
 /// objective is practically quadratic there.
 const FOUND: f64 = 1e-6;
 
-/// Product of coordinates and lanes in one call to the density.
 const TOGETHER: usize = 1 << 21;
 
 const LANES: usize = 256;
@@ -48,7 +47,6 @@ struct Climb {
     at: Vec<f64>,
     value: f64,
     step: Vec<f64>,
-    /// `gᵀ H⁻¹ g` at the beginning of the step.
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
@@ -154,7 +152,6 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The nodes of one mode are in adjacent lanes.
     fn at_nodes(&mut self, globals: &[Vec<f64>], modes: &[LocalMode]) -> (Vec<f64>, usize) {
         let (dim, lanes) = (self.density.dim(), modes.len() * 2 * SIDE);
         let mut z = vec![0.0; dim * lanes];
@@ -300,7 +297,6 @@ fn nodes() -> impl Iterator<Item = f64> {
     below.chain(side.map(|k| k as f64)).map(|k| DISTANCE * k)
 }
 
-/// The moments of a density with its mode at 0 and a curvature of 1 there, relative to the Gaussian.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     mean: f64,

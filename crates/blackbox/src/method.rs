@@ -136,7 +136,6 @@ macro_rules! methods {
             }
         }
 
-        /// Returns `None` if no method has this name.
         pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
             $(if name == <$settings>::NAME {
                 let state = <$settings as Fitting>::State::restore(archive);

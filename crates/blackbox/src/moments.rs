@@ -143,7 +143,6 @@ struct Moments<'a, D: TwiceDifferentiable> {
 pub struct MomentsState {
     omega: Vec<f64>,
     best: Vec<f64>,
-    /// The effective share of the draws of the best mixture under their weights.
     share: f64,
     since: u64,
     calls: Calls,
@@ -167,7 +166,7 @@ struct Round {
     z: Vec<f64>,
     lanes: usize,
     log_p: Vec<f64>,
-    /// The values `log p − log q` under the mixture itself.
+    /// The values of `log p − log q` under the mixture itself.
     plain: Vec<f64>,
     /// Normalised and smoothed weights with respect to the sampling distribution.
     weights: Vec<f64>,
@@ -307,8 +306,6 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// The new component is at the point that the mixture misses most, with the covariance of the weighted draws around
-    /// it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
@@ -344,7 +341,6 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// The covariance moves further if more draws are effective.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

@@ -152,7 +152,6 @@ struct Natural<'a, D: TwiceDifferentiable> {
 pub struct NaturalState {
     omega: Vec<f64>,
     lanes: usize,
-    /// The predicted gain of the last full step, infinite before the first step.
     gain: f64,
     calls: Calls,
 }

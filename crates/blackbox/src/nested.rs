@@ -32,7 +32,6 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// Fractions of a step, evaluated in one call.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 const LONGEST: f64 = 2.0;
@@ -88,10 +87,8 @@ struct Quadratic {
 }
 
 struct Points {
-    /// The coordinates of each point in the Gaussian of the global parameters.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised and smoothed importance weights.
     weights: Vec<f64>,
     share: f64,
 }
@@ -160,7 +157,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// Also returns the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 const SCALED: u64 = 100;
 
-/// Elementary operations of a refinement up to which it may take more gradients than the budget.
+/// Elementary operations up to which a refinement may take more gradients than the budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
@@ -88,7 +88,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Files omit a default policy.
+    /// Returns whether all values are the defaults. Files omit a default policy.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -102,7 +102,6 @@ struct Tail {
 }
 
 impl Tail {
-    /// Returns `None` if no value is finite. The tail is relative to the largest value of `x`.
     fn of(x: &mut [f64], relative_efficiency: f64) -> Option<Self> {
         let n = x.len();
         x.iter_mut()

@@ -89,7 +89,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Returns `None` if the refinement is not requested or cannot start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {

@@ -176,7 +176,6 @@ pub struct SaaState {
     round: u64,
     lanes: usize,
     fine: bool,
-    /// The log densities of the draws at the beginning of the stage.
     entry_lanes: Vec<f64>,
     entry: f64,
     /// The last estimate of the distance from the optimum, and its standard error, in nats.
@@ -237,7 +236,6 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// Reduces the standard deviations if draws fall outside the support.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;

@@ -36,19 +36,17 @@ pub use points::Init;
 use points::{FIRST_WIDE, Points, initial_log_sd};
 pub use settings::StartSettings;
 
-/// Draws for the path of a start, before its evaluation on the shared draws.
 const SCOUTING: usize = 8;
 
 const WAVE: usize = 4;
 
-/// Predicted gain in nats at which a start has reached its optimum.
 const TOLERANCE: f64 = 0.1;
 
 /// A start lags behind if its bound would be this many nats below the best bound even if each remaining iteration
 /// gained twice the last prediction. For rough densities, such as solvers with loose tolerances, steps shrink far from
 /// any optimum, and each small step costs as much as a useful one.
 const BEHIND: f64 = 20.0;
-/// Iterations after which a start that lags behind ends.
+/// Iterations that a lagging start may take.
 const PATIENCE: u64 = 5;
 
 /// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be in a region
@@ -242,7 +240,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
-    /// Starts at the first point around which the draws are finite.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
         for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
@@ -269,14 +266,12 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// Reduces the standard deviations if draws fall outside the support.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))
         })
     }
 
-    /// Returns the result if the start cannot continue or lags behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));

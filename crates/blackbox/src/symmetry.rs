@@ -32,7 +32,6 @@ const AT: f64 = 2.0;
 const TURNED: usize = 48;
 
 const POINTS: usize = 32;
-/// Smallest number of points at which the density must be finite.
 const FINITE: usize = 8;
 
 const ROUNDING: f64 = 1e-8;
@@ -45,7 +44,6 @@ pub(crate) const MOST: usize = 50_000;
 pub(crate) struct Labellings {
     /// The number of equivalent modes, including the mode itself. It is 1 without relabellings.
     pub count: usize,
-    /// Whether each of the other modes is a relabelling of the best one.
     pub relabelled: Vec<bool>,
     /// Whether each of the other modes equals the best mode up to signs. The posterior then has two answers that differ
     /// only in signs.
@@ -93,7 +91,7 @@ impl Labellings {
 struct Relabelling {
     /// The image of each coordinate, with its sign, or `None` for a rotated coordinate.
     to: Vec<Option<(usize, f64)>>,
-    /// The rotated coordinates. `matrix` is orthogonal and row-major.
+    /// The rotated coordinates. The matrix `turn` is orthogonal and row-major.
     turned: Vec<usize>,
     turn: Vec<f64>,
 }
@@ -167,7 +165,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
         }
     }
 
-    /// The other mode is given by its mean-field parameters.
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {

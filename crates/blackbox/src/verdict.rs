@@ -131,7 +131,6 @@ impl Fit {
         open.map(|optimum| optimum.mean).collect()
     }
 
-    /// Returns `None` if the weights themselves are unreliable.
     fn moved(&self) -> Option<Reason> {
         let (result, policy) = (self.best(), &self.policy);
         let Evaluation { agreement, .. } = &result.evaluation;

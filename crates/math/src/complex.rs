@@ -431,7 +431,6 @@ pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     )
 }
 
-/// Turns each pair of vectors so that its largest component is positive.
 fn paired(mut left: Vec<Complex64>, values: Vec<f64>, mut right: Vec<Complex64>) -> Svd {
     let (m, n) = match values.len() {
         0 => (0, 0),

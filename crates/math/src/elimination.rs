@@ -127,7 +127,6 @@ fn put<V: F64x8>(rows: &mut [f64], k: usize, x: V) {
     unsafe { x.store(row.as_mut_ptr()) }
 }
 
-/// Computes `rows[k] -= a · b`.
 #[inline(always)]
 fn subtract<V: F64x8>(rows: &mut [f64], k: usize, a: V, b: V) {
     let rest = at::<V>(rows, k) - a * b;

@@ -15,7 +15,6 @@ use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Also returns the number of evaluations spent.
     pub(super) fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
         let from = self.build(Starts::<D>::KIND);
         self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)

@@ -148,7 +148,6 @@ impl Conditional {
             .gathered(&self.colouring, self.pattern.as_deref(), &own)
     }
 
-    /// The weights of the means come before the weights of the nonzeros.
     fn start(&self) -> usize {
         let k = self.globals.len();
         k + k * (k + 1) / 2

@@ -83,7 +83,6 @@ impl FullRank {
 
 const ITERATIONS: usize = 12;
 
-/// Gain in nats below which an iteration is the last.
 const ENOUGH: f64 = 0.2;
 
 const HESSIAN_LANES: usize = 8192;

@@ -10,7 +10,6 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
 
-/// Ratio to the median number of neighbours beyond which a coordinate is a global parameter.
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
@@ -48,7 +47,7 @@ pub(crate) struct Featured {
 pub(crate) struct Features {
     globals: usize,
     products: Vec<(usize, usize)>,
-    /// `E s²`, `E s⁴` and `E h²`.
+    /// The expectations of s², s⁴ and h² under a standard normal.
     moments: [f64; 3],
 }
 
@@ -149,7 +148,6 @@ impl Features {
         }
     }
 
-    /// The global parameters are standard normal.
     pub(super) fn means(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.count()];
         out[0] = 1.0;
@@ -159,7 +157,6 @@ impl Features {
         out
     }
 
-    /// All pairs of features are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];
@@ -428,7 +425,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The nodes are for k standard normals, with weights that sum to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);

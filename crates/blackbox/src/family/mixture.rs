@@ -92,7 +92,6 @@ impl Mixture {
         omega
     }
 
-    /// Returns the mean and the covariance (d × d) of the mixture.
     pub(crate) fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let parts = self.parts(omega);
         let d = self.dim;

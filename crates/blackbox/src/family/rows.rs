@@ -4,7 +4,6 @@ use jensen_density::{Lanes, LanesMut};
 
 pub(crate) const WIDTH: usize = 32;
 
-/// One number for each lane of a block.
 pub(crate) type LaneRow = [f64; WIDTH];
 
 #[derive(Clone, Copy)]

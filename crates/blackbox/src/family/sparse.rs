@@ -99,7 +99,6 @@ impl Sparse {
         -sum(&logs)
     }
 
-    /// Permutes rows from coordinate order to the order of elimination.
     fn ordered(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(x.len());
         for j in 0..self.dim() {
@@ -109,7 +108,6 @@ impl Sparse {
         out
     }
 
-    /// Permutes rows from the order of elimination to coordinate order.
     fn placed(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, row) in x.chunks(lanes.max(1)).enumerate() {

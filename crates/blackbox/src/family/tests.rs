@@ -17,8 +17,6 @@ fn families() -> Vec<Arc<dyn Family>> {
     families
 }
 
-/// Independent local parameters given one global parameter, a chain of local parameters given one, and independent
-/// local parameters given two.
 fn conditionals() -> [Conditional; 3] {
     let lists = vec![vec![1, 3], vec![0, 2, 3], vec![1, 3], vec![0, 1, 2]];
     let chain = || Space {

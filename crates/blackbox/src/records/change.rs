@@ -8,9 +8,9 @@ use crate::reduce::axpy;
 
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.
+    /// The change `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d numbers, or its expectation.
     pub(super) gradient: Vec<f64>,
-    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, if the table stores a diagonal.
+    /// The change `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d numbers, if the table stores a diagonal.
     pub(super) diagonal: Vec<f64>,
     /// The coordinates that the batch touches, if they are few. Values of other coordinates are undefined.
     pub(super) touched: Vec<u32>,

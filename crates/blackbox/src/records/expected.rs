@@ -11,7 +11,7 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     scratch: PredictorScratch,
-    /// The variances σ² of the coordinates that the batch touches, d.
+    /// The variances σ² of the coordinates that the batch touches.
     variances: Vec<f64>,
     eta_mean: Vec<f64>,
     eta_variance: Vec<f64>,
@@ -32,7 +32,6 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Also returns `false` if the model provides no expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
         request: &GradientRequest<'_>,
@@ -87,7 +86,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out)
     }
 
-    /// Subtracts the expansion of the prior at the mean.
     fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(

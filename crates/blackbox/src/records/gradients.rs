@@ -75,10 +75,9 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(crate) simd: Simd,
     pub(super) ws: D::Workspace,
     pub(super) z: Vec<f64>,
-    /// `z − μ`, `d × draws`.
+    /// The displacement `z − μ`, `d × draws`.
     pub(super) displacement: Vec<f64>,
     pub(super) shift: Vec<f64>,
-    /// The gradient of the log density at the draws, `d × draws`.
     pub(super) gradient: Vec<f64>,
     pub(super) correction: Vec<f64>,
     pub(super) incremental: Vec<f64>,
@@ -88,7 +87,6 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) predictors: Predictors,
     pub(super) snapshots: Snapshots,
     pub(super) expected: Expected,
-    /// A Hessian-vector product counts as two gradients.
     pub(super) calls: u64,
 }
 

@@ -68,7 +68,6 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// Averages over a few batches. Returns `None` if the number is large.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());

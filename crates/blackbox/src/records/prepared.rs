@@ -63,7 +63,6 @@ impl<'a> Prepared<'a> {
         &self.records
     }
 
-    /// The data for the starts are all records, or a weighted sample of a thousand.
     pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
         &self.scout
     }

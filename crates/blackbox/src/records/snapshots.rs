@@ -16,7 +16,6 @@ pub(super) struct Snapshots {
     second: Vec<f64>,
 }
 
-/// Scatters a snapshot to its coordinates. Other coordinates are zero and have no effect.
 fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
     let mut out = vec![0.0; dim];
     for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
@@ -157,7 +156,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.calls += 3 * batch.len() as u64;
     }
 
-    /// Passes over all records, for `inc` and `ens`.
     pub(super) fn add_incremental(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Store::Slots(slots) = &table.store else {
             return;

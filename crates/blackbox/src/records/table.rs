@@ -51,8 +51,7 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// Returns `(slot, records)` pairs in order of slots. Records keep their order. Records without a visit are
-    /// omitted.
+    /// Returns `(slot, records)` pairs in order of slots, without records that have no visit. Records keep their order.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -143,7 +142,6 @@ pub(crate) enum Store {
     Slots(Slots),
     /// One mean for all records (SVRG), with its predictors, N × K, for a linear predictor.
     Anchor {
-        /// Empty before the first pass.
         mean: Vec<f64>,
         predictors: Vec<f64>,
     },

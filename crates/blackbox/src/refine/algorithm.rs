@@ -32,7 +32,6 @@ const CLEARLY: f64 = 2.0;
 
 const MOVES: (usize, usize) = (2, 8);
 
-/// Correlation with their starting points below which particles proceed early to the next temperature.
 const FORGOTTEN: f64 = 0.5;
 
 /// Recorded transitions of the first stationary phase. Each later phase records twice the number.
@@ -143,7 +142,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Integration along circles requires that the steps exceed leapfrog steps by the factor [`CLEARLY`].
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
@@ -163,7 +161,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Returns `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);

@@ -56,7 +56,6 @@ const SHELLS: usize = 56;
 /// Inverse of the golden ratio, the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Tail index above which the variance is infinite.
 const NO_VARIANCE: f64 = 0.5;
 
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
@@ -288,7 +287,6 @@ fn region_of(from: usize) -> Range<usize> {
     }
 }
 
-/// A shell estimated from the evaluated points: its mass, the sum of its squared weights, and its second moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shell {
     mass: f64,
@@ -411,7 +409,6 @@ fn far_points(
     x
 }
 
-/// The log density of the point under the standard normal is `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();

@@ -23,7 +23,6 @@ const TRANSITIONS: usize = 128;
 /// variances.
 const WITHIN: f64 = 0.999;
 
-/// Also returns the cost of the check. Random numbers are keyed by iterations after `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,

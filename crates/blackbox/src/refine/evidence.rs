@@ -12,7 +12,6 @@ use super::mixing::Ensemble;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
 
-/// Change in an evidence, in nats, below which the iteration ends.
 const TOLERANCE: f64 = 1e-4;
 
 const ITERATIONS: usize = 200;
@@ -29,7 +28,6 @@ pub(super) struct RatioSet {
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence is relative to the first temperature. The spread between populations gives the standard error.
 pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
     let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {

@@ -19,7 +19,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
-/// Largest step size, in standard deviations.
+/// The largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
 const LEVELS: u32 = 4;
@@ -42,7 +42,6 @@ const STRIP: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
-    /// The coordinates to integrate along the circles of a standard normal.
     pub circles: &'s [bool],
     pub beta: f64,
     pub size: f64,
@@ -59,7 +58,6 @@ pub(super) struct Moved {
     pub steps: usize,
 }
 
-/// Returns the leapfrog step size for a standard normal.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
@@ -95,7 +93,6 @@ impl Arrival {
     }
 }
 
-/// Random numbers are keyed by `iteration`.
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,

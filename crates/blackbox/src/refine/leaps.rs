@@ -111,7 +111,6 @@ pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) 
     distances.log_density(log_distance) - sphere - d * log_distance
 }
 
-/// The leaps use the distances of the other particles. Random numbers are keyed by `iteration`.
 pub(super) fn leap<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -184,7 +183,6 @@ pub(super) mod tests {
     use jensen_math::simd::Simd;
     use jensen_math::special::log_sum_exp_slice;
 
-    /// A normal in which a share of the mass is wider by a factor, either in the first coordinate or in all.
     #[derive(Clone, Copy)]
     pub(in crate::refine) struct Slab {
         pub dim: usize,

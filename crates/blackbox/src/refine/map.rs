@@ -36,7 +36,7 @@ pub(super) struct Map {
 /// transforms after the affine part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
-    /// W, or `None` for the identity.
+    /// The matrix W, or `None` for the identity.
     pub root: Option<Root>,
     pub transport: TransportMap,
 }
@@ -47,7 +47,6 @@ struct StructuredMap {
     omega: Arc<Vec<f64>>,
 }
 
-/// Reusable memory for the images of particles under a map.
 #[derive(Default)]
 pub(super) struct Placed {
     pub z: Vec<f64>,
@@ -135,7 +134,6 @@ impl Map {
         self.exact
     }
 
-    /// Merges two triangular matrices into one.
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -165,7 +163,6 @@ impl Map {
         }
     }
 
-    /// With fewer lanes, SIMD vectors are not full.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -247,7 +244,6 @@ impl Map {
         }
     }
 
-    /// Requires a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);

@@ -6,7 +6,6 @@ use crate::dense::{eigen_symmetric, solve_lower_lanes};
 use crate::family::Sparse;
 use crate::reduce::{affine_row, axpy, combine, sum};
 
-/// A square, invertible factor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Root {
     Diagonal(Vec<f64>),
@@ -46,7 +45,6 @@ pub(super) struct LowRankRoot {
 }
 
 impl Root {
-    /// `lower` is d × d in row-major order.
     pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
         let mut transposed = vec![0.0; dim * dim];
         for i in 0..dim {

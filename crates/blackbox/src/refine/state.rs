@@ -33,7 +33,6 @@ impl Phase {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Concatenated sets of particles.
     pub x: Vec<f64>,
     /// The log densities without the Jacobian of the map.
     pub log_p: Vec<f64>,
@@ -71,14 +70,13 @@ pub struct RefineState {
     pub(super) phase: Phase,
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
-    /// The positions of the particles at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
     /// The transport map learned from the particles, beyond the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
     pub(super) beta: f64,
-    /// The values `log p − log t` at the end of every temperature.
+    /// The values of `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
     pub(super) moves: usize,
     pub(super) recording: Recording,
@@ -90,7 +88,6 @@ pub struct RefineState {
     pub(super) stationary_phases: Vec<StationaryPhase>,
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
-    /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
     pub(super) tails_probed: bool,
     pub(super) failure: Option<String>,

@@ -26,7 +26,6 @@ const MOST: usize = 8;
 /// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. A normal has 1.5.
 const SHORT: f64 = 1.0;
 
-/// Distance between the quartiles of a normal, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
 pub(super) const CHAINS: usize = 16;
@@ -172,7 +171,6 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// Returns the final positions of the chains if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,

@@ -86,7 +86,6 @@ impl Tail {
         }
     }
 
-    /// Moves the transform so that its slope is 1 at `centre`.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -97,7 +96,6 @@ impl Tail {
         }
     }
 
-    /// Returns the image of y with its first and second derivative.
     #[inline(always)]
     fn at(self, y: f64) -> [f64; 3] {
         let scale = 1.0 / self.unit;
@@ -105,7 +103,6 @@ impl Tail {
         [value, first * scale, second * scale * scale]
     }
 
-    /// Returns f with its first and second derivative.
     #[inline(always)]
     fn of_unit(self, u: f64) -> [f64; 3] {
         let [[above, rise, apply], [below, fall, back]] = q(u);
@@ -197,7 +194,6 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// Estimates a transform around each centre from the draws of its row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -224,7 +220,6 @@ impl Tails {
             .collect()
     }
 
-    /// Returns `None` if the numbers do not match a matrix of `rows` rows.
     pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
         if !each.remainder().is_empty() {
@@ -303,7 +298,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Sets the other coefficients to zero. Also returns the residual mean square.
 fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
     let n = which.len();
     let matrix: Vec<f64> = (which.iter())

@@ -7,7 +7,6 @@ use super::mixing::Ensemble;
 use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Effective share of the particles after a change of temperature.
 const SHARE: f64 = 0.6;
 
 const BISECTIONS: usize = 50;
@@ -25,7 +24,6 @@ fn share(ratios: &[f64], change: f64) -> f64 {
     log_share.exp() / ratios.len() as f64
 }
 
-/// Also returns the effective share of the particles with a finite density.
 pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     let possible: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
     let whole = 1.0 - beta;

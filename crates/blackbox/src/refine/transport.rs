@@ -43,7 +43,6 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// Chooses rows by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -172,7 +171,6 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// Returns `None` if the numbers do not match a matrix of `rows` rows.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,

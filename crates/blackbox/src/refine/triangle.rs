@@ -167,7 +167,6 @@ impl Triangle {
         }
     }
 
-    /// `u` contains all global parameters of a lane.
     pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -269,7 +268,6 @@ impl Triangle {
             .collect()
     }
 
-    /// Returns `None` if the numbers do not match the numbers of rows and global parameters.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),

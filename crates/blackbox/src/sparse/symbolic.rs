@@ -84,12 +84,10 @@ impl Symbolic {
         self.order[row] as usize
     }
 
-    /// Returns the index of the nonzero on a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }
 
-    /// Returns the nonzeros of a column below its diagonal, and their rows.
     pub(crate) fn below(&self, column: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
         let nonzeros = self.starts[column] + 1..self.starts[column + 1];
         nonzeros.map(|p| (p, self.rows[p] as usize))
@@ -123,7 +121,6 @@ impl Symbolic {
         out
     }
 
-    /// The diagonal comes first among the rows of the column.
     pub(crate) fn column(&self, column: usize) -> &[u32] {
         &self.rows[self.starts[column]..self.starts[column + 1]]
     }

@@ -18,7 +18,7 @@ pub enum Init {
     Point(Vec<f64>),
 }
 
-/// The half-width is that of Stan.
+/// The largest half-width of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
 /// Half-widths of wide starts: two antithetic points for each half-width, with all coordinates beyond half of it. If a
@@ -30,7 +30,7 @@ pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 /// standard deviation was wrong (`tools/sweep_mixtures.py`). With wide starts, two are.
 pub(super) const WIDE_DIMENSION: usize = 500;
 
-/// Attempts for each wide start. If scales are parameterised by their logarithms, most attempts fail.
+/// Attempts for each wide start, most of which fail if scales are parameterised by their logarithms.
 const WIDE_ATTEMPTS: u64 = 3;
 
 pub(super) const FIRST_WIDE: u64 = 1 << 32;
@@ -106,7 +106,6 @@ impl Points {
 /// diagonal needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
-/// Computes the finaliser of SplitMix64.
 pub(super) fn mixed(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

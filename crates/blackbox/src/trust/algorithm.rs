@@ -29,12 +29,9 @@ use super::trial::{Proposal, Trial};
 /// Iterations for which TrustVI reuses a Hessian while ω does not move.
 const USES: u64 = 2;
 
-/// Longest step whose gain a good Hessian predicts well.
 const BELIEVED: f64 = 1.5;
-/// Share of its prediction that a good Hessian must achieve.
 const FAIR: f64 = 0.6;
 
-/// Largest multiple of the default number of draws for a Hessian.
 const BOOST: usize = 32;
 
 /// Predicted gain in nats above which the model only has to provide a direction, so few draws suffice for its Hessian.
@@ -67,7 +64,6 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
     records: Option<&'a dyn Choose>,
-    /// The draws of the current Hessian, with their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
 
@@ -248,7 +244,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Returns `None` if the gradient is not finite at any draw.
     fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
         let family = self.family.clone();
         let gradient = self.gradients.estimate(

@@ -48,7 +48,7 @@ const HALF_ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
 struct Sums {
     found: Explicit,
-    /// Σ εᵢεⱼ.
+    /// The sum of `εᵢεⱼ` over the pairs.
     square: Vec<f64>,
     /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, and of εᵢεⱼ.
     squares: [Vec<f64>; 4],
@@ -210,7 +210,6 @@ impl Explicit {
         (sums.average(&sd), products)
     }
 
-    /// Means are in units of their scales.
     fn sizes(&self, sd: &[f64]) -> [f64; 2] {
         let dim = sd.len();
         let cross = self.cross.chunks(dim).zip(sd);

@@ -100,7 +100,6 @@ impl Gradient {
 
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// The chooser of records, if the density is subsampled.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
@@ -123,7 +122,6 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Returns `None` if some group has no finite draw.
     pub(crate) fn estimate(
         &mut self,
         family: &dyn Family,
@@ -204,7 +202,6 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         Some(Gradient::clipped(raw, dropped, &metric))
     }
 
-    /// Sets pairs that are not finite to zero.
     fn batch(
         &mut self,
         family: &dyn Family,

@@ -41,7 +41,6 @@ use super::settings::TrustSettings;
 use super::stopping::is_near;
 use super::subproblem::{Effort, Solution, krylov};
 
-/// Iterations for which the method reuses a Hessian while ω does not move.
 const USES: u64 = 2;
 
 const QUIET: u64 = 2;
@@ -204,7 +203,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// Returns `None` if the gradient is not finite.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);

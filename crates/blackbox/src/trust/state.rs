@@ -19,7 +19,6 @@ pub struct TrustState {
     pub(super) explicit: Option<Explicit>,
     /// The iteration in which the current Hessian was drawn, or 0 before the first.
     pub(super) hessian: u64,
-    /// Whether the Hessian was drawn far from the optimum.
     pub(super) far: bool,
     pub(super) uses: u64,
     pub(super) moved: f64,
@@ -57,7 +56,6 @@ impl TrustState {
         }
     }
 
-    /// Returns `None` if the Hessian is not explicit.
     pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
         self.explicit
             .as_ref()

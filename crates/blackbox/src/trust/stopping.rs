@@ -8,7 +8,6 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// Consecutive rejections after which the model counts as wrong.
 pub(super) const PATIENCE: u64 = 40;
 
 /// Iterations near the optimum with the largest samples after which the noise counts as too large for the tolerance.
@@ -18,7 +17,6 @@ const AT_LIMIT: u64 = 12;
 /// after which the model is rejected too.
 const CRAMPED: u64 = 6;
 
-/// Consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
 pub(super) fn judge(

@@ -10,9 +10,7 @@ use super::subproblem::Solution;
 pub(super) struct Proposal {
     pub(super) gradient: Gradient,
     pub(super) solution: Solution,
-    /// The squared length of the gradient in the metric.
     pub(super) squared: f64,
-    /// The squared noise of the gradient in the metric.
     pub(super) noise: f64,
     pub(super) deviation: f64,
     /// The predicted improvement minus the part due to noise in the gradient.

@@ -96,7 +96,6 @@ fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     moments.collect()
 }
 
-/// The bound that a family must reach on a target of log evidence zero.
 struct Bar {
     name: &'static str,
     /// The largest distance of the bound from the log evidence, in nats.

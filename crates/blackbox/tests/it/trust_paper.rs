@@ -25,7 +25,6 @@ fn number(record: &Record, name: &str) -> f64 {
     record.fields[name].as_f64().unwrap()
 }
 
-/// Every step must be a step of Algorithm 1.
 fn follow(trust: &TrustSettings, records: &[Record]) -> [usize; 2] {
     let mut counts = [0, 0];
     for record in records {

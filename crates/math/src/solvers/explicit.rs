@@ -18,7 +18,6 @@ pub(super) struct Pair {
     /// The weights of the more accurate solution, or `None` if they are those of the last stage, which is then the end
     /// of the step.
     weights: Option<&'static [f64]>,
-    /// The weights of the more accurate solution minus the weights of the other one.
     errors: &'static [f64],
     /// The weights of a coarser error estimate, if there are two. With the finer estimate e and the coarser estimate c,
     /// the error is e²/√(e² + c²/100).
@@ -363,7 +362,6 @@ simd_fn! {
         }
     }
 
-    /// Computes e²/√(e² + c²/100) of errors e and coarser errors c.
     fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
         for (error, coarse) in errors.iter_mut().zip(coarse) {
             let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
@@ -418,7 +416,6 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// Requires the rates of the stages before `from`.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -463,7 +460,6 @@ impl<'a> Explicit<'a> {
 /// derivatives, and an error in one of them affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
-/// The size of perturbations relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {

@@ -30,7 +30,6 @@ fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], 
     }
 }
 
-/// Computes `to -= a · b` for rows of complex lanes.
 #[inline(always)]
 fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -43,7 +42,6 @@ fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     }
 }
 
-/// Computes `to *= a` for rows of complex lanes.
 #[inline(always)]
 fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     let [to_re, to_im] = to;

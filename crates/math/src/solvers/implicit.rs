@@ -24,7 +24,6 @@ const INSTANT: f64 = 1e-8;
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
-    /// Computes `out *= factor` for rows of lanes.
     fn scale_rows, scale_rows_fn = <V>(out: &mut [f64], factor: &[f64]) {
         for out in out.chunks_exact_mut(factor.len()) {
             out.iter_mut().zip(factor).for_each(|(out, factor)| *out *= factor);

@@ -40,7 +40,6 @@ const FARTHEST: f64 = 115.0;
 const LEVELS: u32 = 11;
 
 impl Integral {
-    /// Returns `None` if the sum does not include the node.
     fn node(&self, t: f64) -> Option<[f64; NODE]> {
         let half_pi = std::f64::consts::FRAC_PI_2;
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());

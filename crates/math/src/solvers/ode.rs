@@ -114,7 +114,6 @@ pub(super) struct Front {
     /// The lane of the caller, or `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
-    /// The position of each slot in its interval, from 0 to 1.
     pub clock: Vec<f64>,
     pub length: Vec<f64>,
     /// The attempted step, which does not pass the end of the interval.
@@ -567,7 +566,6 @@ impl Front {
         }
     }
 
-    /// Returns whether another attempt is worthwhile.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

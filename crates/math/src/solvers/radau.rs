@@ -34,7 +34,7 @@ const REFINEMENTS: usize = 60;
 /// Newton iterations of a step after which the next step does not grow.
 const SLOW: usize = 8;
 
-/// Largest share of the tolerance that the remaining error may have when Newton's method ends.
+/// Largest share of the tolerance that the remaining error of Newton's method may have.
 const SETTLED: f64 = 1e-3;
 
 pub(super) struct Radau<'a> {
@@ -52,7 +52,6 @@ pub(super) struct Radau<'a> {
     rates: Vec<f64>,
     pub(super) clock: Vec<f64>,
     pub(super) states: Vec<f64>,
-    /// The change of an iteration, with one row per stage and state.
     pub(super) change: Vec<f64>,
     re: Vec<f64>,
     im: Vec<f64>,
@@ -67,7 +66,6 @@ enum Progress {
 }
 
 simd_fn! {
-    /// Computes `out += factor · row`.
     pub(super) fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
         for (out, row) in out.iter_mut().zip(row) {
             *out += factor * row;
@@ -304,7 +302,6 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Extrapolates the polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();

@@ -14,7 +14,6 @@ const SHARPER: f64 = 0.25;
 const SHORTEST: f64 = 1e-6;
 /// Relative amount by which rounding may reduce the objective.
 const FLAT: f64 = 1e-12;
-/// Full steps without a larger gain after which the search ends.
 const IDLE: u32 = 4;
 
 /// A system of equations.

@@ -162,7 +162,6 @@ impl Ode {
         }
     }
 
-    /// Returns whether any contributing lane took a step from the restored point.
     fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
         let lanes = front.lanes;
         let (head, rest) = rows.split_at(HEAD * lanes);

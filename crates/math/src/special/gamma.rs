@@ -20,7 +20,6 @@ fn sin_cos_pi(x: f64) -> (f64, f64) {
     (sine.copysign(r), cosine)
 }
 
-/// Returns whether `x` is 0, -1, -2, ...
 fn is_pole(x: f64) -> bool {
     x <= 0.0 && x == x.floor()
 }

@@ -331,7 +331,6 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// Takes coefficients that start with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)

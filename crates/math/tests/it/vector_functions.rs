@@ -146,7 +146,6 @@ fn references_are_met() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Computes SplitMix64.
 fn bits(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -181,7 +180,6 @@ const SPECIAL: [f64; 24] = [
     f64::NAN,
 ];
 
-/// Combines any bit pattern, moderate numbers, and the special values.
 fn arguments() -> (Vec<f64>, Vec<f64>) {
     let mut state = 7;
     let (mut x, mut y) = (Vec::new(), Vec::new());

@@ -28,7 +28,6 @@ pub(crate) struct Passes {
 }
 
 impl Conditional {
-    /// Returns rows of a block of lanes, padded with zeros if there are fewer lanes.
     pub(super) fn block(
         rows: Lanes<'_>,
         which: impl Iterator<Item = usize>,

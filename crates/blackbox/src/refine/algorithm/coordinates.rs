@@ -125,7 +125,6 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
-    /// Returns the optima from which all chains reached the draws.
     pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,

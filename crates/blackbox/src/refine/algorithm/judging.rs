@@ -265,7 +265,6 @@ fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
         .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
-/// Counts the coordinates, their spreads and the log density.
 pub(super) fn quantities(dim: usize) -> usize {
     2 * dim + 1
 }

@@ -22,7 +22,6 @@ fn times(a: &[f64], x: &[f64]) -> Vec<f64> {
     a.chunks(x.len()).map(|row| dot(row, x)).collect()
 }
 
-/// Returns eigenvalues, and eigenvectors as rows.
 fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     let mut a = a.to_vec();
     let mut v: Vec<Vec<f64>> = (0..n)

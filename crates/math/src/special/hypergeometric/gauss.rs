@@ -50,7 +50,6 @@ impl<T: Number, const N: usize> Jet<T, N> {
         self.zip(self, |x, _| x * c)
     }
 
-    /// Computes derivatives of at most this order.
     fn times(self, other: Self, order: usize) -> Self {
         let mut out = Self::constant(0.0);
         out.value = self.value * other.value;
@@ -92,7 +91,6 @@ struct Parameters<T> {
 }
 
 impl<T: Number> Parameters<T> {
-    /// Combines a, b, c and a constant linearly.
     fn sum(&self, by: [f64; 3], constant: f64) -> Jet<T, 3> {
         let by = by.map(T::of);
         let terms = (0..3).fold(T::of(constant), |sum, i| sum + by[i] * self.values[i]);

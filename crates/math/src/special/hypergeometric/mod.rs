@@ -215,7 +215,6 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Returns the absolute value of the ratio of the new term to the previous one.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);
@@ -329,7 +328,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// `counts` must ascend.
+/// Returns the partial sums with each of the given numbers of terms, which must ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -507,7 +506,6 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// Returns the largest difference, relative to the larger of a derivative and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {

@@ -29,7 +29,6 @@ pub(super) struct Twofold {
     low: f64,
 }
 
-/// Also returns the rounding error.
 fn sum(x: f64, y: f64) -> (f64, f64) {
     let s = x + y;
     let t = s - x;
@@ -42,7 +41,6 @@ fn halves(x: f64) -> (f64, f64) {
     (high, x - high)
 }
 
-/// Also returns the rounding error.
 fn product(x: f64, y: f64) -> (f64, f64) {
     let p = x * y;
     let ((a, b), (c, d)) = (halves(x), halves(y));
