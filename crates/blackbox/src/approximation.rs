@@ -19,23 +19,23 @@ pub struct Approximation {
 /// Draws of an approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draws {
-    /// `dim × count`, the draws of a coordinate contiguous.
+    /// The draws, `dim × count`, where the draws of a coordinate are contiguous.
     pub z: Vec<f64>,
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub dim: usize,
-    /// Number of draws.
+    /// The number of draws.
     pub count: usize,
-    /// `log q` of each draw.
+    /// The value of `log q` at each draw.
     pub log_q: Vec<f64>,
 }
 
 impl Draws {
-    /// The draws as lanes.
+    /// Returns the draws as lanes.
     pub fn lanes(&self) -> Lanes<'_> {
         Lanes::new(&self.z, self.dim, self.count)
     }
 
-    /// Computes one draw.
+    /// Returns one draw.
     pub fn draw(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];
         self.lanes().copy_lane(index, &mut out);
@@ -43,7 +43,7 @@ impl Draws {
     }
 }
 
-/// A stored approximation cannot be used.
+/// The error for a stored approximation that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -51,7 +51,7 @@ pub enum LoadError {
     Bytes(CheckpointError),
     /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
-    /// It belongs to a family other than the given one, or to a caller's own family and none is given.
+    /// The stored family is not the given one, or is a caller's own family and none is given.
     Family {
         /// The stored family.
         stored: FamilyName,
@@ -101,53 +101,53 @@ impl Approximation {
         Self::of(kind.build(space), omega)
     }
 
-    /// Returns the member of a family with parameters ω, or `None` when their number is wrong.
+    /// Creates the member of a family with parameters ω, or returns `None` if their number is wrong.
     pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
 
-    /// The name of the family.
+    /// Returns the name of the family.
     pub fn name(&self) -> FamilyName {
         self.family.name()
     }
 
-    /// Dimension of the unconstrained space.
+    /// Returns the dimension of the unconstrained space.
     pub fn dim(&self) -> usize {
         self.family.dim()
     }
 
-    /// The parameters ω.
+    /// Returns the parameters ω.
     pub fn omega(&self) -> &[f64] {
         &self.omega
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> Vec<f64> {
         self.family.mean(&self.omega)
     }
 
-    /// The marginal standard deviations.
+    /// Returns the marginal standard deviations.
     pub fn sd(&self) -> Vec<f64> {
         self.family.marginal_sd(&self.omega)
     }
 
-    /// Entropy in nats.
+    /// Returns the entropy in nats.
     pub fn entropy(&self) -> f64 {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix of a
-    /// larger one.
+    /// Returns draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix
+    /// of a larger one.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
 
-    /// Draws `first..first + count` of a seed.
+    /// Returns draws `first..first + count` of a seed.
     pub fn draws_from(&self, first: u64, count: usize, source: NoiseSource) -> Draws {
         let (rows, dim) = (self.family.noise_dim(), self.dim());
         let mut noise = vec![0.0; rows * count];
@@ -175,8 +175,8 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's own
-    /// family.
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's
+    /// own family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
@@ -190,11 +190,12 @@ impl Approximation {
         Ok((approximation, checkpoint.identity))
     }
 
-    /// Does the same as [`decode`](Self::decode) for a caller's own family.
+    /// Reads a stored approximation of a caller's own family, as [`decode`](Self::decode) does for the families of
+    /// Jensen.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has another
-    /// name or another number of parameters.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has
+    /// another name or another number of parameters.
     pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
@@ -255,7 +256,6 @@ fn misfit(found: usize) -> ArchiveError {
     ))
 }
 
-/// Returns the pattern stored with an approximation, if any.
 fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
     let Ok(degrees) = archive.vec("degrees") else {
         return Ok(None);

@@ -1,15 +1,15 @@
 //! The policy that combines starts, methods and families into one algorithm.
 //!
 //! The stages are the starts (except for methods without starts) and the first family. Under
-//! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family follows if the importance weights of the first have too heavy a tail, or change a mean or a standard
-//! deviation. For 100 coordinates or more with few global parameters, the first richer family is the conditionally
-//! structured Gaussian. It usually takes less time than other families and is the best start for a refinement, unless
-//! it ends far from the posterior. A family is fitted by the methods of its [plan](Method::plan). Each method takes
-//! over when the previous one fails. All stages are steps of a single [`Algorithm`], so budgets, traces and checkpoints
-//! apply to all of them.
+//! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family follows if the importance weights of the first
+//! family have too heavy a tail, or change a mean or a standard deviation. For 100 coordinates or more with few global
+//! parameters, the first richer family is the conditionally structured Gaussian. It usually takes less time than other
+//! families and is the best start for a refinement, unless it ends far from the posterior. The driver fits a family by
+//! the methods of its [plan](Method::plan). The next method continues if the previous one fails. All stages are steps
+//! of a single [`Algorithm`], so budgets, traces and checkpoints apply to all of them.
 //!
-//! Minibatch methods follow the same sequence. If there are many records, the starts and the starting point of a richer
-//! family are computed from a sample of them; see [`Prepared`].
+//! Minibatch methods follow the same sequence. If there are many records, the driver computes the starts and the
+//! starting point of a richer family from a sample of the records; see [`Prepared`].
 
 mod choices;
 mod results;
@@ -44,32 +44,27 @@ use crate::starts::{Init, StartOutcome, Starts};
 pub struct DriverOutput {
     /// The families in the order of their fits.
     pub results: Vec<FamilyResult>,
-    /// The starts.
+    /// The outcomes of the starts.
     pub starts: Vec<StartOutcome>,
-    /// Evaluations.
+    /// The number of evaluations.
     pub calls: Calls,
 }
 
-/// The families and starts as one algorithm.
+/// The sequence of starts and families as one algorithm.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether the run begins with the conditionally structured Gaussian and skips the starts; see
-    /// [`begins_conditional`].
     conditional: bool,
-    /// The family of the settings, if they have one.
     asked: Option<Arc<dyn Family>>,
-    /// The first family after the starts.
     first: Arc<dyn Family>,
-    /// The algorithm of the current stage, with its family and the name of the stage.
     engaged: Option<(Arc<dyn Family>, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// Creates a fit of `density`. It prepares `records` if the method needs them.
+    /// Creates a fit of `density`, and prepares `records` if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -101,7 +96,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// Checks whether the first method can begin.
     ///
     /// # Errors
-    /// Fails if its settings do not suit the density.
+    /// Fails if the settings of the method do not suit the density.
     pub fn check(&self) -> Result<(), FitError> {
         let dim = self.density.dim();
         let zero = vec![0.0; dim];
@@ -132,7 +127,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         kind.build(Space::of(self.density))
     }
 
-    /// Returns the family of a stage or a result.
     fn named(&self, name: &FamilyName) -> Arc<dyn Family> {
         match &self.engaged {
             Some((family, _, _)) if family.name() == *name => family.clone(),
@@ -144,7 +138,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(family)[0]
     }
 
-    /// Returns the method with this name, and the method that takes over from it.
     fn planned(&self, family: &dyn Family, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(family);
         let at = plan.iter().position(|method| method.name() == name);
@@ -172,7 +165,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Converts `omega` of the family `from` to parameters of `kind`. Also returns the number of evaluations spent.
     fn enrich(
         &self,
         family: &Arc<dyn Family>,
@@ -189,7 +181,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Returns a method for a family, starting at `omega`.
     fn engine(
         &self,
         family: &Arc<dyn Family>,
@@ -214,7 +205,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         })
     }
 
-    /// Begins a stage.
     fn begin(
         &mut self,
         Next {
@@ -230,7 +220,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// Returns the algorithm of the current stage, recreated after a resume.
     fn engage(
         &mut self,
         stage: &Stage,
@@ -251,7 +240,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// Returns the evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, family: &dyn Family) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -267,7 +256,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Begins the search from several starts.
     fn begin_starts(&mut self) -> Result<Stage, Status> {
         let mut starts = self.starts();
         let Engaged::Starts(search) = &mut starts else {
@@ -278,7 +266,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// Runs the first stage of a run without starts.
     fn opening_point(&self) -> Result<Vec<f64>, Status> {
         let found = match &self.settings.start.init {
             Init::Point(point) => Some(point.clone()),
@@ -292,7 +279,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// Returns the output of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,

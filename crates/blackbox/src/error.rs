@@ -1,4 +1,4 @@
-//! Errors of fits that cannot start and of invalid requests for records, and a check that most settings share.
+//! The errors of fits that cannot start and of invalid requests for records, and the check that settings are positive.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use jensen_run::{RunError, SettingError, Status};
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
-    /// A setting is outside its range, and the text names it. The text names it.
+    /// A setting is outside its range, and the text names it.
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
@@ -23,7 +23,7 @@ pub enum FitError {
     CannotStart(Status),
     /// The records cannot be fitted as requested.
     Records(RecordError),
-    /// A checkpoint could not be resumed.
+    /// A checkpoint cannot be resumed.
     Run(RunError),
 }
 
@@ -77,36 +77,35 @@ pub enum RecordError {
     NoParameters,
     /// The batch size is 0 or larger than the number of records.
     Batch {
-        /// The requested feature.
+        /// The requested batch size.
         batch: usize,
-        /// N.
+        /// The number of records.
         records: usize,
     },
     /// The estimator would pass over all records in every iteration.
     TooManyRecords {
         /// The name of the estimator.
         estimator: &'static str,
-        /// N.
+        /// The number of records.
         records: usize,
-        /// The largest allowed N.
+        /// The largest allowed number of records.
         limit: usize,
     },
-    /// There is not enough memory.
+    /// The tables need more memory than the limit allows.
     Memory {
         /// The estimator that needs this much memory.
         what: &'static str,
-        /// Bytes needed, including the optimiser and the family.
+        /// The bytes needed, including the optimiser and the family.
         needed: u64,
         /// The memory limit in bytes.
         limit: u64,
-        /// Bytes that `joint-svrg` needs, if it is the remedy.
+        /// The bytes that `joint-svrg` needs, if it is the remedy.
         svrg: Option<u64>,
     },
     /// An invalid number, such as no draws or a weight outside its interval.
     Setting(String),
 }
 
-/// Returns a number of bytes in human-readable form.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);
@@ -173,7 +172,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// Fails with a sentence that names the first setting that is not.
+/// Fails with a sentence that names the first setting that is not positive and finite.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(SettingError::new(format!(

@@ -1,4 +1,4 @@
-//! [`fit`] turns a density into an approximation with a verdict.
+//! The entry points [`fit`] and [`fit_reporting`], which fit a density and judge the result.
 
 use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::{Control, Identity, Interrupt, run_interruptibly};
@@ -19,13 +19,13 @@ use crate::watched::Watched;
 /// Digests that identify a model and its data in checkpoints. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Digest of the model.
+    /// The digest of the model.
     pub model_hash: String,
-    /// Digest of the data.
+    /// The digest of the data.
     pub data_hash: String,
 }
 
-/// Returns the identity that a checkpoint of this fit must match.
+/// Returns the identity that a checkpoint must have to belong to this fit.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),
@@ -37,8 +37,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
-/// Checks that the family of a checkpoint is the family of this fit if one of them is a caller's own. A forced resume may
-/// change other settings, but no other family can read the state.
+/// A forced resume may change other settings, but no other family can read the state.
 fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
     let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
         None => "one of Jensen's".to_owned(),
@@ -111,7 +110,7 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// Like [`fit`], but for callers that compute values from draws of the approximation. `reported` computes whether
+/// Fits as [`fit`] does, for callers that compute values from draws of the approximation. `reported` computes whether
 /// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
 /// refines it.
 ///
@@ -128,7 +127,6 @@ pub fn fit_reporting<D: TwiceDifferentiable>(
     fit_erased(&density, settings, subject, control, reported)
 }
 
-/// Does the work of [`fit_reporting`], compiled once for all densities.
 fn fit_erased(
     density: &ErasedDensity<'_>,
     settings: &Settings,

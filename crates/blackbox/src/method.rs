@@ -1,7 +1,7 @@
-//! The list of methods, and the plans by which one takes over from another.
+//! The list of methods, and the plans by which one method continues the work of another.
 //!
 //! A new method needs one file with its settings, its state and its algorithm, and one line in the list below. The
-//! settings are [`Fitting`], and the state is a [`MethodState`](crate::MethodState).
+//! settings implement [`Fitting`], and the state implements [`MethodState`](crate::MethodState).
 
 mod auto;
 
@@ -23,7 +23,6 @@ use crate::nested::NestedSettings;
 use crate::saa::SaaSettings;
 use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
-/// The name of a method with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
 /// Defines the list of methods. The macro generates [`Method`] from their settings.
@@ -32,7 +31,7 @@ macro_rules! methods {
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
         methods { $($(#[$doc:meta])* $method:ident($settings:ty),)* }
     ) => {
-        /// The algorithm that optimises.
+        /// The optimisation method of a fit.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Method {
@@ -63,7 +62,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::validate`].
+            /// Checks the ranges of the settings, see [`MethodSettings::validate`].
             ///
             /// # Errors
             /// Fails with a sentence that names the setting, its value and its range.
@@ -74,7 +73,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::lanes`].
+            /// Returns the number of draws whose derivatives are in memory together, see [`MethodSettings::lanes`].
             pub fn lanes(&self, dim: usize) -> usize {
                 match self {
                     $(Self::$policy(settings) => settings.lanes(dim),)*
@@ -82,7 +81,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::batch`].
+            /// Returns the number of records in a minibatch, see [`MethodSettings::batch`].
             pub fn batch(&self) -> Option<usize> {
                 match self {
                     $(Self::$policy(settings) => settings.batch(),)*
@@ -90,7 +89,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::suits`].
+            /// Returns whether the method can fit a family with these derivatives, see [`MethodSettings::suits`].
             pub fn suits(&self, smoothness: Smoothness) -> bool {
                 match self {
                     $(Self::$policy(settings) => settings.suits(smoothness),)*
@@ -98,7 +97,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the algorithm. It begins the first method of a plan.
+            /// Returns the algorithm of the first method of the plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -112,7 +111,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::hands_over`].
+            /// Returns whether the next method of the plan should continue, see [`Fitting::hands_over`].
             pub fn hands_over(&self, status: &Status, dim: usize) -> bool {
                 match self {
                     $(Self::$policy(_) => false,)*
@@ -120,7 +119,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::certificate`].
+            /// Returns the tolerance of a second-order polish, see [`Fitting::certificate`].
             pub fn certificate(&self) -> Option<f64> {
                 match self {
                     $(Self::$policy(_) => None,)*
@@ -128,7 +127,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::share`].
+            /// Returns the share of the data that one lane evaluates, see [`Fitting::share`].
             pub fn share(&self, records: u64) -> (u64, u64) {
                 match self {
                     $(Self::$policy(_) => (1, 1),)*
@@ -137,7 +136,6 @@ macro_rules! methods {
             }
         }
 
-        /// Restores the state that the method with this name stored. `None` if no method has this name.
         pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
             $(if name == <$settings>::NAME {
                 let state = <$settings as Fitting>::State::restore(archive);
@@ -151,8 +149,8 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Fits mean-field families by TrustVI and, if its stopping rule is not met at the end, continues
-        /// with Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
+        /// The default. It fits mean-field families by TrustVI and, if the stopping rule is not met at the end,
+        /// continues with Newton's method on fixed draws. It fits richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
@@ -160,7 +158,7 @@ methods! {
         Trust(TrustSettings),
         /// TrustVI as published, from the initial point.
         PaperTrust(PaperTrustSettings),
-        /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
+        /// Hessian-free Newton steps without a trust region, from the initial point, as a baseline.
         Hfsgvi(HfsgviSettings),
         /// Newton's method on fixed draws, with more draws in each iteration, after a robust start.
         Saa(SaaSettings),
@@ -185,8 +183,9 @@ methods! {
 }
 
 impl Method {
-    /// Returns the methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
-    /// Newton's method on fixed draws follows natural-gradient steps, and stochastic gradients follow Newton's method.
+    /// Returns the methods that fit a family, in order. A method continues if the method before it [hands
+    /// over](Fitting::hands_over). Newton's method on fixed draws follows natural-gradient steps, and stochastic
+    /// gradients follow Newton's method.
     pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
             Self::Auto(settings) => settings.plan(family),

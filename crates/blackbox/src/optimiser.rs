@@ -1,4 +1,4 @@
-//! First-order optimisers. They turn a gradient of the bound into an ascent step.
+//! First-order optimisers, which turn a gradient of the bound into an ascent step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// Constant.
+    /// A constant step size.
     Constant,
-    /// `(1 + t/delay)^(−power)`; Robbins and Monro require a power in (½, 1].
+    /// The factor `(1 + t/delay)^(−power)`. Robbins and Monro require a power in (½, 1].
     Power {
-        /// Iterations until the decay starts.
+        /// The number of iterations until the decay starts.
         delay: f64,
-        /// Exponent.
+        /// The exponent.
         power: f64,
     },
 }
 
 impl Schedule {
-    /// Computes the factor at iteration t.
+    /// Returns the factor of the step size at iteration t.
     pub fn factor(self, t: u64) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -36,27 +36,27 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// `ω += γ g`.
+    /// Stochastic gradient ascent, `ω += γ g`.
     Sgd,
-    /// Kingma and Ba 2015, with bias correction.
+    /// Adam with bias correction (Kingma and Ba 2015).
     Adam {
-        /// Decay of the mean.
+        /// The decay of the mean.
         beta1: f64,
-        /// Decay of the square.
+        /// The decay of the square.
         beta2: f64,
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
-    /// Duchi, Hazan and Singer 2011: divides by the root of the sum of squares.
+    /// Adagrad, which divides by the root of the sum of squares (Duchi, Hazan and Singer 2011).
     Adagrad {
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
-    /// Tieleman and Hinton 2012: divides by the root of a decaying mean of squares.
+    /// RMSProp, which divides by the root of a decaying mean of squares (Tieleman and Hinton 2012).
     RmsProp {
-        /// Decay of the square.
+        /// The decay of the square.
         decay: f64,
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
 }
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// Computes the default step size of the rule for variational inference.
+    /// Returns the default step size of the rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
             Self::Sgd => 1e-3,
@@ -113,12 +113,12 @@ impl FromStr for Rule {
     }
 }
 
-/// An optimiser's settings.
+/// The settings of an optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimiser {
     /// The update rule.
     pub rule: Rule,
-    /// Step size γ before the schedule.
+    /// The step size γ before the schedule.
     pub step_size: f64,
     /// The schedule of the step size.
     pub schedule: Schedule,
@@ -135,10 +135,10 @@ impl From<Rule> for Optimiser {
     }
 }
 
-/// An optimiser's memory.
+/// The memory of an optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
-    /// Number of iterations so far.
+    /// The number of iterations so far.
     pub t: u64,
     mean: Vec<f64>,
     square: Vec<f64>,
@@ -156,8 +156,7 @@ impl OptimiserState {
 }
 
 impl Optimiser {
-    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size; 1 leaves the step size to the
-    /// schedule.
+    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size of the schedule.
     pub fn step(
         &self,
         state: &mut OptimiserState,
@@ -179,9 +178,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// Computes `omega += gamma · direction`, with iteration t for the bias correction. The loops, one per rule,
-    /// compile to vector instructions of the chosen level. They use no fused operations, so all levels give the same
-    /// bits.
+    /// Computes `omega += gamma · direction`, with iteration t for the bias correction. Each rule has its own loop,
+    /// which the compiler vectorises. The loops use no fused operations, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;
@@ -257,8 +255,8 @@ mod tests {
 
     #[test]
     fn first_steps_by_hand() {
-        // Adam, Adagrad: the first step has the length of the step size for any gradient; RMSProp's is 1/√0.1 times
-        // that.
+        // The first step of Adam and Adagrad has the length of the step size for any gradient. The first step of
+        // RMSProp is 1/√0.1 times as long.
         for (name, factor) in [("adam", 1.0), ("adagrad", 1.0), ("rmsprop", 10f64.sqrt())] {
             let mut omega = [1.0, 1.0];
             let mut state = OptimiserState::new(2);

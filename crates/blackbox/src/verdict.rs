@@ -1,4 +1,4 @@
-//! The reasons not to trust the fit of a density. They are the evidence on which the verdict on a fit job is based.
+//! The reasons not to trust the fit of a density.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -14,7 +14,7 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// Size of a bound above which differences have fewer than three correct decimals.
+/// Absolute value of a bound above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
 /// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate the bound to within a
@@ -30,12 +30,12 @@ const FAR: f64 = 0.25;
 impl Fit {
     /// Returns every reason to distrust the fit's draws.
     ///
-    /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
-    /// a tail or change a mean or a standard deviation, the density is not finite everywhere or does not decrease in
-    /// its tails, the starts disagree, or a check after the fit failed. For refined draws that have mixed only the last
-    /// three apply, because these draws do not depend on the approximation's weights. Chains that started in one mode
-    /// cannot show whether there is another unless they have visited it, and chains in an improper posterior can appear
-    /// to mix.
+    /// The reasons against the chosen approximation are that the optimiser has not converged, that the importance
+    /// weights have too heavy a tail or change a mean or a standard deviation, that the density is not finite
+    /// everywhere or does not decrease in its tails, that the starts disagree, and that a check after the fit failed.
+    /// Only the last three apply to refined draws that have mixed, because these draws do not depend on the
+    /// approximation's weights. Chains that started in one mode cannot show whether there is another unless they have
+    /// visited it, and chains in an improper posterior can appear to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -69,7 +69,7 @@ impl Fit {
         verdict
     }
 
-    /// The reasons against draws of the chosen approximation alone. If the fit was refined, they say why.
+    /// Returns the reasons against draws of the chosen approximation alone. They explain why a fit was refined.
     pub fn against_approximation(&self) -> Vec<Reason> {
         self.of_the_approximation().collect()
     }
@@ -85,8 +85,8 @@ impl Fit {
             .chain(self.out_of_reach())
     }
 
-    /// Returns whether the approximation has components at another mode, with about the mass that the mode's bound
-    /// predicts. The weights show whether that mass is right.
+    /// Whether the approximation's components have about the mass that the mode's bound predicts. The weights show
+    /// whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -94,10 +94,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// Returns the objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log
-    /// evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm
-    /// of the part's share. The missing share must exceed the policy's limit by more than its margin for sampling
-    /// error.
+    /// Returns an objection if the log evidence of refined draws is below an ELBO, which shows that they miss mass. The
+    /// log evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the
+    /// logarithm of the part's share. The missing share must exceed the policy's limit by more than its margin for
+    /// sampling error.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -118,21 +118,19 @@ impl Fit {
         })
     }
 
-    /// Returns whether refined draws could be trusted if they mixed, because no objection to the fit would apply to
-    /// them as well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
+    /// Returns whether refined draws could be trusted if they mixed, because no objection to the fit would also apply
+    /// to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
     /// relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         self.no_end().is_none()
     }
 
-    /// Computes the poorer optima that refined draws do not cover, if there are many.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
         open.map(|optimum| optimum.mean).collect()
     }
 
-    /// Returns the comparison of means and spreads by the weights, or `None` if the weights themselves are unreliable.
     fn moved(&self) -> Option<Reason> {
         let (result, policy) = (self.best(), &self.policy);
         let Evaluation { agreement, .. } = &result.evaluation;
@@ -140,7 +138,6 @@ impl Fit {
             return None;
         }
         let (mean, sd) = (agreement.mean, agreement.sd);
-        // A coordinate has the name of its parameter.
         let of = |moved: Difference| {
             let name = self.name_of(moved.coordinate);
             match moved.constrained {
@@ -187,7 +184,6 @@ impl Fit {
         })
     }
 
-    /// Returns the objection that the density does not decrease in a tail.
     fn no_end(&self) -> Option<Reason> {
         self.best().flat.map(|coordinate| {
             Reason::new(
@@ -201,7 +197,6 @@ impl Fit {
         })
     }
 
-    /// Returns modes that the fit does not cover, of which the highest is reported.
     fn other_modes<'a>(
         &self,
         modes: impl Iterator<Item = &'a OtherMode> + Clone,
@@ -241,12 +236,11 @@ impl Fit {
     }
 }
 
-/// Smallest share of a mode's predicted draws at which chains count as having reached it.
 const VISITED: f64 = 0.25;
 
 /// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
 /// any other quantity, and every population must have visited it. All populations together must have spent a fair share
-/// of the time there that its bound predicts.
+/// of the time there, compared with the share that its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -261,7 +255,6 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Returns whether refined draws that have mixed cover another optimum, or are all close to it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
     visited(refined, optimum, policy)
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
@@ -272,10 +265,9 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
 /// not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
-/// Smallest number of draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Returns whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
+/// Compares the Mahalanobis distance of the optimum from the mean of the draws with [`AMID`].
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -300,7 +292,6 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// Returns the other mode's share of the mass, computed from the bounds of the two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
@@ -367,8 +358,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// Returns the cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that
-/// its draws do not reach.
+/// Returns an objection if weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that the
+/// draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -388,7 +379,6 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
 /// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
-/// Returns the poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -398,7 +388,6 @@ fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     poorer.map(|other| other.beside(&starts[best])).collect()
 }
 
-/// Returns the reason for distrust if there are many poorer optima, not all of which satisfy `answered`.
 fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
     let others = poorer_optima(starts);
     others.iter().any(|other| !answered(other)).then(|| {
@@ -418,7 +407,7 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge: the coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
+    /// Draws along a ridge. The coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
     /// grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
@@ -438,10 +427,11 @@ mod tests {
     fn an_optimum_on_the_ridge_of_the_draws_is_no_other_mode() {
         let draws = ridge(400);
         assert!(is_amid(&draws, &[1.5, 1.5]) && is_amid(&draws, &[-2.0, -1.9]));
-        // As far from the mean in each coordinate, but where no draw is, and beyond the ends of the ridge.
+        // The first points are as far from the mean in each coordinate, but no draw is near them. The others are beyond
+        // the ends of the ridge.
         assert!(!is_amid(&draws, &[1.5, -1.5]));
         assert!(!is_amid(&draws, &[4.0, 4.0]));
-        // Too few draws to decide.
+        // Seven draws are too few to decide.
         assert!(!is_amid(&ridge(7), &[0.0, 0.0]));
     }
 }

@@ -7,7 +7,7 @@ use jensen_math::vmath::slices as v;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Returns the best of several timings, in nanoseconds per element.
+/// Returns the shortest of several timings, in nanoseconds per element.
 fn time(elements: usize, mut f: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..30 {

@@ -1,4 +1,4 @@
-//! Computes order statistics.
+//! Order statistics.
 
 /// Returns the quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996,
 /// the default of R and NumPy), with p clamped to [0, 1]. Returns NaN if there are no numbers.
@@ -24,8 +24,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     }
 }
 
-/// Returns the quantiles of numbers in any order at ascending levels, computed like [`quantile`]. Reorders the
-/// numbers.
+/// Returns the quantiles of numbers in any order at ascending levels, computed as by [`quantile`]. The function
+/// reorders the numbers.
 pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64; N] {
     let last = numbers.len().saturating_sub(1);
     let mut placed = 0;
@@ -41,7 +41,8 @@ pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64;
     levels.map(|p| quantile(numbers, p))
 }
 
-/// Returns the median. For an even number of elements, this is the mean of the middle two. An empty slice gives NaN.
+/// Returns the median. For an even number of elements, the median is the mean of the middle two. The median of an empty
+/// slice is NaN.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
-//! Computes sums and products over lanes in a fixed order: eight partial sums, then a fixed tree. A result depends
-//! only on the numbers.
+//! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree. A result depends only on the
+//! numbers.
 //!
-//! They use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
+//! The functions use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
 //! argument, and the code uses the widest one of the machine.
 
 use crate::simd::{F64x8, LANES, Simd};
@@ -10,7 +10,6 @@ fn tree(s: [f64; 8]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-/// Reads the eight numbers starting at `k`.
 #[inline(always)]
 fn load<V: F64x8>(a: &[f64], k: usize) -> V {
     let eight: &[f64; LANES] = a[k..k + LANES].try_into().expect("eight numbers");
@@ -168,8 +167,8 @@ pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
-/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
-/// (`terms × lanes`). Terms are added in order, as in [`axpy`].
+/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which correspond to the lanes `first..` of
+/// `rows` (`terms × lanes`). The function adds terms in order, as [`axpy`] does.
 pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],
@@ -180,7 +179,7 @@ pub fn combine(
     combine_kernel(Simd::detect(), weights, rows, lanes, first, out);
 }
 
-/// Returns the mean and standard error of independent numbers. The error is infinite for fewer than two.
+/// Returns the mean and standard error of independent numbers. The error is infinite for fewer than two numbers.
 pub fn mean_se(a: &[f64]) -> (f64, f64) {
     let n = a.len() as f64;
     let mean = sum(a) / n;

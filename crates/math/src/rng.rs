@@ -1,4 +1,4 @@
-//! Generates counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
+//! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
 //! Philox block. The lane and the position are the counter under that key. Draws share no state, so any division of the
@@ -9,11 +9,8 @@ use crate::vmath;
 use rand_core::TryRng;
 use std::convert::Infallible;
 
-/// The two multipliers of a round.
 const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// The two increments of the key between rounds.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-/// Number of rounds.
 const ROUNDS: usize = 10;
 
 /// The purpose of a family of random numbers. Numbers of different purposes are independent.
@@ -40,7 +37,7 @@ impl Purpose {
     }
 }
 
-/// Who uses a key. The uses are separated by the highest word of the counter.
+/// The highest word of the counter separates the uses of a key.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,
@@ -68,15 +65,14 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// Returns the key of (seed, purpose, iteration).
 fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     let counter = [iteration as u32, (iteration >> 32) as u32, purpose.0, 0];
     let [a, b, ..] = philox(counter, [seed as u32, (seed >> 32) as u32]);
     [a, b]
 }
 
-/// Computes blocks of eight counters that differ in their first word pair (the lane), one counter per lane. The words
-/// are in the low halves of 64-bit numbers, as the vector multiplication requires.
+/// The counters of the lanes differ in their first word pair. The words of the result are in the low halves of 64-bit
+/// numbers, as the vector multiplication requires.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {
@@ -107,14 +103,14 @@ fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[
     c
 }
 
-/// Returns a number in (0, 1) from 64 random bits. It is the middle of one of `2^52` equal intervals, so that neither
-/// end occurs and `u` and `1 - u` are equally likely.
+/// Returns the middle of one of `2^52` equal intervals, so that neither end occurs and `u` and `1 - u` are equally
+/// likely.
 #[inline(always)]
 fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
 }
 
-/// Writes `f` of uniform numbers to `out[d * lanes + l]`. Two rows come from one block.
+/// Writes element `(d, l)` to `out[d * lanes + l]`. Two rows come from one block.
 #[inline(always)]
 fn fill<V: F64x8>(
     key: [u32; 2],

@@ -1,8 +1,8 @@
-//! Computes sums and means with their errors. The values do not depend on how the work is divided.
+//! Sums, means and their errors. The values do not depend on how the work is divided.
 
-/// Sums by a fixed binary tree over the elements. The error grows with the logarithm of the length.
+/// Computes the sum by a fixed binary tree over the elements. The error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
-    // Short runs are summed in eight strands, which vectorises. The shape depends only on the length.
+    // Eight strands sum a short run, which vectorises. The shape of the tree depends only on the length.
     const RUN: usize = 128;
     if x.len() > RUN {
         let half = (x.len() / 2).next_multiple_of(RUN);
@@ -40,7 +40,7 @@ impl CompensatedSum {
         } else {
             (x - t) + self.sum
         };
-        // An infinite sum has no rounding error; without this test it would become NaN.
+        // An infinite sum has no rounding error. Without this test it would become NaN.
         if error.is_finite() {
             self.error += error;
         }
@@ -62,7 +62,7 @@ impl Extend<f64> for CompensatedSum {
 }
 
 /// Returns the weighted mean of numbers, and the mean of the squared distances from it, as [`Moments::of`] does. The
-/// weights may have any sum. Both are NaN if there are no numbers or no weight.
+/// weights may have any sum. Both results are NaN if there are no numbers or no weight.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,10 +73,9 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Returns the weighted mean of numbers with this total weight, and the sum of the squared distances from it. Both
-/// are 0 without numbers.
+/// Returns the weighted mean, and the sum of the squared distances from it. Both are 0 without numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// The size from which a first number does not serve as the pivot.
+    /// Absolute value from which the first number does not serve as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);
@@ -88,10 +87,10 @@ fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f6
     };
     let mean = sum(&|at, d| weight(at) * d) / total;
     let squares = sum(&|at, d| weight(at) * (d - mean) * (d - mean));
-    // The rounding error of the mean, squared, is in the squares.
+    // The sum of the squares includes the squared rounding error of the mean.
     let left = sum(&|at, d| weight(at) * (d - mean)) / total;
     let squares = squares - total * left * left;
-    // A NaN stays one.
+    // A NaN remains NaN.
     (pivot + mean, if squares < 0.0 { 0.0 } else { squares })
 }
 
@@ -161,14 +160,14 @@ impl Moments {
     }
 }
 
-/// The number, the mean and the squared deviations from it of the known values of a column.
+/// The number of known values of a column, their mean and their squared deviations from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
     /// The number of values that are not missing.
     pub count: f64,
     /// The mean of the column, or 0 without numbers.
     pub mean: f64,
-    /// Σ (x − mean)².
+    /// The sum `Σ (x − mean)²`.
     pub squares: f64,
 }
 
@@ -179,7 +178,7 @@ impl ColumnMoments {
         (0..dim).map(of_column).collect()
     }
 
-    /// Computes the moments of a column, in two passes of compensated sums. They are as precise as the values.
+    /// Computes the moments of a column, in two passes of compensated sums. The moments are as precise as the values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn sums_are_accurate() {
-        // 1 + 1e-16 n, where a plain running sum stays at 1.
+        // The exact sum is 1 + 1e-16 n, but a plain running sum stays at 1.
         let mut x = vec![1e-16; 1 << 20];
         x[0] = 1.0;
         let exact = 1.0 + 1e-16 * ((1 << 20) - 1) as f64;
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(infinite.value(), f64::INFINITY);
     }
 
-    /// Locations and scales are powers of two, so that the numbers and their moments are known.
+    /// Locations and scales are powers of two, so that the numbers and their moments are known exactly.
     #[test]
     fn moments_at_all_locations_and_scales() {
         let steps: Vec<f64> = (0..1024)

@@ -1,9 +1,10 @@
-//! Makes text from outside safe to display: names of variables, columns and files, words in data, sources.
+//! Functions that make untrusted text safe to display: names of variables, columns and files, words in data, and
+//! sources.
 
 use std::borrow::Cow;
 
-/// Makes a text harmless to terminals and tables. Control characters and marks that change the writing direction
-/// become escapes such as `\u001b`, as in JSON. Such characters may come from programs, data and file names.
+/// Escapes characters that could harm a terminal or a table. Control characters and marks that change the writing
+/// direction become escapes such as `\u001b`, as in JSON. Such characters may come from programs, data and file names.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! The choice of the next family, with reasons.
+//! The choice of the next family and its reasons.
 
 use std::sync::Arc;
 
@@ -15,47 +15,39 @@ use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
-/// Largest dimension at which the richer family is full-rank.
 const FULL_RANK_LIMIT: usize = 400;
 
-/// Smallest dimension at which the richer family has a sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// In fewer dimensions, several starts take only seconds and find modes that a single start misses.
+/// The smallest dimension at which the conditionally structured Gaussian comes first, if the density has global
+/// parameters. In fewer dimensions, several starts take only seconds and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
-/// Largest number of entries of the sparse factor per coordinate.
 const CONDITIONAL_FILL: usize = 32;
 
-/// Sparse is used if it has at most this share of the parameters of a full covariance.
+/// The sparse family is a candidate only if it has at most a quarter of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
-/// Largest number of nonzeros of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Number of factors of a low-rank family. This is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
-/// Number of components of the mixture for several modes.
 const COMPONENTS: usize = 8;
-/// Largest dimension of the mixture for several modes.
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ at the end of the starts beyond which the driver abandons the first family at once. The weights of such a
-/// family have no mean.
+/// Value of k̂ at the end of the starts above which the driver abandons the first family at once, because its weights
+/// have no mean.
 const ABANDON_KHAT: f64 = 1.0;
-/// The distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the first family
-/// at once. Less than 1/e of the draws of such a family are effective.
+/// Divergence from the posterior, in nats at the end of the starts, above which the driver abandons the first family at
+/// once. Less than 1/e of its draws are effective.
 const FAR: f64 = 1.0;
 
-/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. For a dozen
+/// Largest divergence in nats from which a refinement can start at the conditionally structured Gaussian. For a dozen
 /// hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. It is much larger if
 /// the family does not suit the model.
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Returns the first family of the run.
     pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
             true => self.build(FamilyKind::Conditional),
@@ -63,9 +55,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Returns the richer family under the policy. There is none for a single coordinate, and none for minibatches if a
-    /// full covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes
-    /// twice as long.
+    /// Returns the richer family under the policy. A single coordinate has no richer family, and neither have
+    /// minibatches if a full covariance is too large. At such dimensions a fit with a few factors rarely passes the
+    /// checks, and takes twice as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -75,13 +67,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             // With an unknown or dense pattern, only full rank contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
-            // Beyond, d²/2 parameters are too many for the draws of a step. A few factors represent the widest
-            // directions.
+            // In higher dimensions, d²/2 parameters are too many for the draws of a step. A few factors represent the
+            // widest directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
 
-    /// Returns whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -89,7 +80,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && has_few_globals(self.density)
     }
 
-    /// Returns the family after the first.
     pub(super) fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -97,9 +87,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. It
-    /// does if the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to
-    /// start there, or if no refinement follows.
+    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. The
+    /// driver tries it if the conditionally structured Gaussian found no mode or is too far from the posterior for a
+    /// refinement to start there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
@@ -108,7 +98,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
-    /// Returns whether a precision with the density's pattern has far fewer parameters than a full covariance.
     pub(super) fn is_sparse(&self) -> bool {
         let dim = self.density.dim();
         if dim < SPARSE_FROM || self.records.is_some() {
@@ -136,7 +125,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.is_far_off(family, omega, calls).then_some(second)
     }
 
-    /// Returns whether a member of a family is too far from the posterior to be useful.
     pub(super) fn is_far_off(
         &self,
         family: &Arc<dyn Family>,
@@ -147,13 +135,11 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
-        // Either one alone may be due to chance with few draws: a heavy tail of the weights without mass in it, or a
+        // With few draws, either sign alone may be due to chance: a heavy tail of the weights without mass in it, or a
         // bound that is low because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
-    /// Computes the member of a family that corresponds to the result of a full-rank Gaussian and to the other modes
-    /// that the starts found.
     pub(super) fn upon(
         &self,
         family: &dyn Family,
@@ -164,8 +150,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Returns means and log standard deviations at the modes that starts found and that are not relabellings of the
-    /// best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -181,7 +165,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             .collect()
     }
 
-    /// Returns the mixture to fit if the starts found modes that the fit does not cover.
     pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
@@ -209,9 +192,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there
-/// are many coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit
-/// is a poor approximation for such models, and its starts take longest.
+/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does so if
+/// there are many coordinates, most of which interact only with a few global parameters and few other coordinates. A
+/// mean-field fit is a poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -220,7 +203,8 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
 }
 
 /// Returns whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode.
-/// Otherwise it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
+/// Otherwise the fit falls back to a mean-field family. Returns `None` if the fit `stopped` before the end of the
+/// search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -251,13 +235,11 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Returns whether a density has global parameters, and local parameters that interact with few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
     let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 
-/// Returns the number of coordinates of a start's mean.
 fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }

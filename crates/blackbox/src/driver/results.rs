@@ -1,4 +1,4 @@
-//! Evaluates a fitted family, and chooses the family to report.
+//! The evaluation of a fitted family, and the choice of the family to report.
 
 use std::sync::Arc;
 
@@ -18,10 +18,9 @@ use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
-/// Initial limit on evaluations of single records for the final bound.
+/// Largest number of evaluations of single records for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
-/// Smallest number of draws of the final bound.
 const LEAST_DRAWS: usize = 64;
 
 /// The result of one family.
@@ -32,24 +31,22 @@ pub struct FamilyResult {
     pub family: FamilyName,
     /// The parameters of the family.
     pub omega: Vec<f64>,
-    /// The status at the end of the optimisation; `None` if the run stopped before the end.
+    /// The status at the end of the optimisation, or `None` if the run stopped before the end.
     pub status: Option<Status>,
     /// The evaluation of the approximation on fresh draws.
     pub evaluation: Evaluation,
     /// The gain of a second-order polish, for stochastic methods.
     pub polish: Option<Estimate>,
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// Variance or mass that the draws do not reach, in coordinates standardised by the approximation; `None` if it is
-    /// within the policy's limit.
+    /// The variance or mass that the draws do not reach, in coordinates standardised by the approximation. It is `None`
+    /// if it is within the policy's limit.
     pub beyond: Option<Unreached>,
 }
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Evaluates the parameters of a family whose optimisation ended with the given status at an iteration. Adds the
-    /// evaluations to `calls`.
     pub(super) fn result(
         &self,
         family: &Arc<dyn Family>,
@@ -105,7 +102,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
-        // A fit with bad weights is refined anyway, and for records one by one this evaluation costs as much as a fit.
+        // A fit with unreliable weights is refined anyway, and with records one by one this evaluation costs as much as
+        // a fit.
         let policy = &self.settings.policy;
         let looks =
             evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
@@ -128,8 +126,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns the result to report: a converged result whose draws can be used if there is one, otherwise the result with
-/// the highest bound.
+/// Returns the index of the result to report. It is a converged result whose draws can be used if there is one, and
+/// otherwise the result with the highest bound.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
@@ -152,8 +150,7 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Returns the number of draws for the final bound: the number in the settings, or fewer for minibatch methods with
-/// many records.
+/// Minibatch methods with many records use fewer draws than the settings request.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

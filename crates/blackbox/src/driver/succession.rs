@@ -1,4 +1,4 @@
-//! The order of the stages: what follows a stage, and where it begins.
+//! The order of the stages, and their starting points.
 
 use std::sync::Arc;
 
@@ -15,13 +15,11 @@ use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Returns the best start converted to the first family, and the number of evaluations spent.
     pub(super) fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
         let from = self.build(Starts::<D>::KIND);
         self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)
     }
 
-    /// Returns the stage after the current one, which ended with `status`: its family, method and starting point.
     fn next(&self, state: &mut DriverState, iteration: u64, status: &Status) -> Option<Next> {
         let (name, omega) = match &state.stage {
             Stage::Starts(starts) => {
@@ -29,7 +27,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
                 let first = &self.first;
                 let (omega, calls) = self.best_of(&state.starts);
                 state.calls += calls;
-                // Before its optimum, every family is far from the posterior.
+                // Before it reaches its optimum, every family is far from the posterior.
                 let settled = state.starts[best_start(&state.starts)].settled;
                 let richer = settled.then(|| self.skips_to(first, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
@@ -61,7 +59,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if let Some(asked) = &self.asked
             && asked.name() != state.family
         {
-            // The result of the family at which the requested family starts is not a result of its own.
+            // The requested family starts from this result, which is not reported.
             let omega = self.upon(&**asked, &state.starts, &omega);
             return Some(self.first_stage(asked.clone(), omega));
         }
@@ -88,14 +86,11 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.of_several_modes(state)
     }
 
-    /// Returns the stage of the richer family, which starts from the result of the simpler one. The driver keeps that
-    /// result.
     fn widened(&self, kind: FamilyKind, poorer: FamilyResult, state: &mut DriverState) -> Next {
         state.results.push(poorer);
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// Returns the stage of a family that starts from an earlier result.
     fn begun_at(&self, kind: FamilyKind, earlier: usize, state: &mut DriverState) -> Next {
         let (family, poorer) = (self.build(kind), &state.results[earlier]);
         let from = self.named(&poorer.family);
@@ -104,7 +99,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.first_stage(family, omega)
     }
 
-    /// Returns the first stage of a family.
     pub(super) fn first_stage(&self, family: Arc<dyn Family>, omega: Vec<f64>) -> Next {
         Next {
             method: self.first_method(&*family),
@@ -113,7 +107,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Begins the usual sequence of stages after the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -130,7 +123,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Begins the stage after the current one, which ended with `status`.
     pub(super) fn advance(
         &mut self,
         state: &mut DriverState,
@@ -164,7 +156,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns the status of a family that the driver abandons for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,

@@ -1,4 +1,4 @@
-//! The check of a family: its maps against differences, and its density against its draws.
+//! The check of a family, which compares its maps with finite differences, and its density with its draws.
 
 use std::fmt;
 
@@ -11,48 +11,48 @@ use crate::dense::{cholesky, solve_lower_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 
-/// Draws whose maps are compared with differences.
 const LANES: usize = 6;
 
-/// Draws for means, deviations and the density.
 const DRAWS: usize = 1 << 16;
 
-/// Half the distance of a central difference. Its error is about the square of this number, plus rounding divided by it.
+/// Half the distance between the points of a central difference. Its error is about the square of this number, plus
+/// rounding divided by it.
 const STEP: f64 = 1e-5;
 
-/// Largest error of a difference, relative to the largest value of the map. Rounding and curvature cause less than a hundredth
-/// of it.
+/// Largest error of a difference, relative to the largest value of the map. Rounding and curvature cause less than a
+/// hundredth of this error.
 const DIFFERENCE: f64 = 1e-6;
 
-/// Largest error of an average of draws, in standard errors. Chance exceeds five once in two million times. Default moments
-/// come from a sixteenth of the draws here, so their standard errors are four times as large.
+/// Largest error of an average of draws, in standard errors. Chance exceeds five once in two million times. Default
+/// moments come from a sixteenth of the draws here, so their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
-/// Largest relative error of a standard deviation. The one of a few thousand draws with long tails is smaller.
+/// Largest relative error of a standard deviation. The standard deviation of a few thousand draws with long tails has a
+/// smaller error.
 const SHARE: f64 = 0.1;
 
-/// Radius of the balls over which the density is integrated, and the distance of the outer balls from the centre, in standard
-/// deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball of this radius
-/// contains one draw in fifty.
+/// Radius of the balls over which the density is integrated, and the distance of the outer balls from the centre, in
+/// standard deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball
+/// of this radius contains one draw in fifty.
 const RADIUS: f64 = 0.35;
 const BESIDE: f64 = 0.5;
 
-/// A wrong value of a family's method.
+/// An error in a method of a family.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FamilyFault {
-    /// The family.
+    /// The name of the family.
     pub family: FamilyName,
-    /// The method of [`Family`].
+    /// The method of [`Family`] that returned the wrong value.
     pub map: &'static str,
     /// The index of the value in the output of the method.
     pub index: usize,
-    /// The value.
+    /// The value that the method returned.
     pub found: f64,
     /// The value that a second method implies.
     pub expected: f64,
-    /// The second method.
+    /// The method that implies the expected value.
     pub by: &'static str,
 }
 
@@ -77,21 +77,21 @@ impl std::error::Error for FamilyFault {}
 
 /// Checks a family at one of its members, near a [diagonal](Family::diagonal) one.
 ///
-/// It compares the derivatives that the family's [smoothness](Family::smoothness) announces with differences, and the density,
-/// the mean, the standard deviations and the entropy with draws. It also checks that no lane depends on another. It takes about
-/// as long as 100 000 draws. Check a family in few dimensions: a wrong map is wrong there too.
+/// The check compares the derivatives that the family's [smoothness](Family::smoothness) announces with finite
+/// differences, and the density, the mean, the standard deviations and the entropy with draws. It also checks that no
+/// lane depends on another. The check takes about as long as 100 000 draws. Check a family in few dimensions, because a
+/// wrong map is wrong there too.
 ///
 /// # Errors
 /// Returns the first wrong value.
 ///
 /// # Panics
-/// Panics if a map does, for example because the family lacks a map that its smoothness promises.
+/// Panics if a map panics, for example because the family lacks a map that its smoothness promises.
 pub fn check_family(family: &dyn Family) -> Result<(), FamilyFault> {
     check_maps(family)?;
     Check::new(family).draws()
 }
 
-/// The checks of [`check_family`] that need few draws.
 pub(super) fn check_maps(family: &dyn Family) -> Result<(), FamilyFault> {
     let check = Check::new(family);
     check.members()?;
@@ -108,14 +108,12 @@ pub(super) fn check_maps(family: &dyn Family) -> Result<(), FamilyFault> {
     Ok(())
 }
 
-/// A member, with noise for a few draws.
 struct Check<'a> {
     family: &'a dyn Family,
     omega: Vec<f64>,
     noise: Vec<f64>,
 }
 
-/// Two methods of the family. The second judges the first.
 type Methods = (&'static str, &'static str);
 
 fn normals(rows: usize, lanes: usize, key: u64) -> Vec<f64> {
@@ -130,7 +128,6 @@ pub(super) fn moved(x: &[f64], direction: &[f64], step: f64) -> Vec<f64> {
     pairs.map(|(x, d)| x + step * d).collect()
 }
 
-/// The central difference of `f`.
 fn difference(f: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
     let (up, down) = (f(STEP), f(-STEP));
     let pairs = up.iter().zip(&down);
@@ -151,7 +148,7 @@ impl<'a> Check<'a> {
             }
         };
         let omega = match family.smoothness() {
-            // The parameters can include weights of parts, which must sum to one.
+            // The parameters can include weights of components, which must sum to one.
             Smoothness::None => omega,
             _ => moved(&omega, &normals(omega.len(), 1, 9), 0.2),
         };
@@ -178,7 +175,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Compares values with differences. The errors of differences grow with the largest value.
     fn compare(
         &self,
         methods: Methods,
@@ -250,7 +246,6 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// Whether the number of parameters is right, and members have the requested means and standard deviations.
     fn members(&self) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let (mean, log_sd) = (normals(dim, 1, 4), normals(dim, 1, 5));
@@ -275,7 +270,6 @@ impl<'a> Check<'a> {
         self.within(methods, &after, &half, |i| 0.5 * half[i])
     }
 
-    /// Whether a draw is the same alone and among others, to the last bit.
     fn lanes(&self) -> Result<(), FamilyFault> {
         let z = self.transform(&self.omega, &self.noise);
         for lane in 0..LANES {
@@ -291,7 +285,6 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Mean, standard deviations, density and entropy against draws.
     fn draws(&self) -> Result<(), FamilyFault> {
         let (family, by) = (self.family, "the draws of transform");
         let noise = normals(family.noise_dim(), DRAWS, 1);
@@ -315,8 +308,9 @@ impl<'a> Check<'a> {
         self.near(("entropy", by), 0, entropies, ERRORS_OF_FIXED * error)
     }
 
-    /// Integrals over balls in coordinates in which the draws have unit variances and no correlation. The average of `1/q` over
-    /// all draws, with 0 for draws outside a ball, is the volume of the ball. One ball is in the centre, and two are beside it.
+    /// Integrates over balls, in coordinates in which the draws have unit variances and no correlation. The average of
+    /// `1/q` over all draws, with 0 for draws outside a ball, is the volume of the ball. One ball is in the centre, and
+    /// two are beside it.
     fn integral(&self, centred: Vec<f64>, log_q: &[f64]) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let row = |i: usize| &centred[i * DRAWS..(i + 1) * DRAWS];
@@ -355,7 +349,6 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The density at given points, if it is known.
     fn density_at(&self) -> Result<(), FamilyFault> {
         let z = self.transform(&self.omega, &self.noise);
         let mut at = vec![0.0; LANES];
@@ -368,7 +361,7 @@ impl<'a> Check<'a> {
         self.compare(("log_density_at", "log_density"), &at, &expected)
     }
 
-    /// `pull` by differences of `transform`, and `score` by differences of `log_density` along the noise.
+    /// Checks `pull` by differences of `transform`, and `score` by differences of `log_density` along the noise.
     fn first_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let grad = normals(dim, LANES, 2);
@@ -415,7 +408,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// `push` by differences of `transform`, and `pull_second` by differences of `pull`.
+    /// Checks `push` by differences of `transform`, and `pull_second` by differences of `pull`.
     fn second_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let (grad, direction) = (normals(dim, LANES, 2), normals(self.omega.len(), 1, 6));
@@ -433,7 +426,6 @@ impl<'a> Check<'a> {
         self.compare(("pull_second", "differences of pull"), &second, &expected)
     }
 
-    /// The entropy's derivatives by differences.
     fn entropy(&self) -> Result<(), FamilyFault> {
         let direction = normals(self.omega.len(), 1, 6);
         let along = |t: f64| moved(&self.omega, &direction, t);
@@ -448,7 +440,6 @@ impl<'a> Check<'a> {
         self.compare(methods, &product, &expected)
     }
 
-    /// Whether the metric is symmetric and positive definite.
     fn metric(&self) -> Result<(), FamilyFault> {
         let vectors = [7, 8].map(|key| normals(self.omega.len(), 1, key));
         let scaled = vectors.each_ref().map(|vector| {

@@ -1,11 +1,12 @@
-//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational inference
-//! Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational
+//! inference Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
 //!
 //! ω = (μ, L packed by rows, then for every layer a small network). The flow starts at the Gaussian `z = μ + L x` and
-//! keeps it fixed. Its layers map the noise to `x`: each leaves some coordinates `a` unchanged and moves the others,
-//! `b ↦ b e^{s(a)} + t(a)`. A bit of its index decides whether a coordinate moves, so that any two coordinates interact
-//! in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and
-//! their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the log scales.
+//! keeps it fixed. Its layers map the noise to `x`. Each layer leaves some coordinates `a` unchanged and moves the
+//! others, `b ↦ b e^{s(a)} + t(a)`. A bit of the coordinate's index decides whether it moves, so that any two
+//! coordinates interact in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u
+//! / √(1 + u²)`, and their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the
+//! log scales.
 //!
 //! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
 //! sticking-the-landing gradient needs. A layer's `∇ log q` follows from the previous one by one product with the
@@ -24,13 +25,12 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
 
-/// Number of lanes processed together.
 const BLOCK: usize = 256;
 
-/// Smallest and largest number of hidden units of a layer. Between them it is twice the dimension.
+/// Smallest and largest number of hidden units of a layer. Between these limits the number is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
-/// A flow with this number of coupling layers.
+/// The family of flows with a given number of coupling layers.
 #[derive(Clone, Debug)]
 pub struct Flow {
     dim: usize,
@@ -38,7 +38,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The family on ℝᵈ with the given number of layers.
+    /// Creates the family on ℝᵈ with the given number of layers.
     pub fn new(dim: usize, layers: usize) -> Self {
         let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
         let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);
@@ -65,7 +65,6 @@ impl Flow {
         FullRank::new(self.dim)
     }
 
-    /// L as a full square.
     fn factor(&self, omega: &[f64]) -> Vec<f64> {
         let base = self.base();
         let mut factor = vec![0.0; self.dim * self.dim];
@@ -75,7 +74,7 @@ impl Flow {
         factor
     }
 
-    /// The noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
+    /// Returns the noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
     fn forward(
         &self,
         omega: &[f64],
@@ -101,7 +100,6 @@ impl Flow {
         (x, passes, stretched)
     }
 
-    /// Processes blocks of lanes in parallel, and concatenates the resulting rows.
     fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,
@@ -114,13 +112,12 @@ impl Flow {
         each.collect()
     }
 
-    /// `dim × width` lanes of a block.
     fn block(x: Lanes<'_>, first: usize, width: usize) -> Vec<f64> {
         let rows = (0..x.rows()).flat_map(|i| &x.row(i)[first..first + width]);
         rows.copied().collect()
     }
 
-    /// Constants of the log density: the normal's constant and the log determinant of the Gaussian.
+    /// Sums the constant of the standard normal and the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
@@ -128,7 +125,7 @@ impl Flow {
     }
 }
 
-/// `constant − ½ |x|² − stretched`, lane by lane.
+/// Computes `constant − ½ |x|² − stretched`, lane by lane.
 fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
     let lanes = stretched.len();
     let mut out: Vec<f64> = stretched.iter().map(|s| constant - s).collect();
@@ -162,7 +159,7 @@ impl Family for Flow {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// The Gaussian itself. The last layers of the networks are zero, and the others have fixed random weights.
+    /// Returns the Gaussian itself: the last layers of the networks are zero, and the others have fixed random weights.
     fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let mut omega = gaussian.to_vec();
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -183,7 +180,6 @@ impl Family for Flow {
         let single = self.base().diagonal(mean, log_sd);
         self.upon(&single, &[]).expect("a flow stands upon it")
     }
-    /// That of fixed draws.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let d = self.dim;
         let (mut z, _) = fixed_draws(self, omega);
@@ -261,7 +257,7 @@ impl Family for Flow {
             out[first..first + width].copy_from_slice(&block);
         }
     }
-    /// With `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
+    /// For `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
     /// `e^{−s}`. The derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
@@ -298,7 +294,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Parameters of the networks. The Gaussian stays fixed.
+    /// Adds derivatives only for the networks, because the Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

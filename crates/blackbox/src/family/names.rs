@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::{Conditional, Family, Flow, FullRank, LowRank, MeanField, Mixture, Space, Sparse};
 use crate::error::positive;
 
-/// The list of families. A macro generates [`FamilyKind`] from it. A kind may have a parameter, a positive integer that
-/// may have a default.
+/// Defines the list of families and generates [`FamilyKind`] from it. A kind may have a parameter, which is a positive
+/// integer and may have a default.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
-        /// The family.
+        /// A family of Jensen, with its parameter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FamilyKind {
@@ -22,7 +22,7 @@ macro_rules! families {
         }
 
         impl FamilyKind {
-            /// The family of this kind on a space, such as ℝᵈ.
+            /// Returns the family of this kind on a space, such as ℝᵈ.
             pub fn build(self, space: impl Into<Space>) -> Arc<dyn Family> {
                 let space = space.into();
                 match self {
@@ -30,7 +30,7 @@ macro_rules! families {
                 }
             }
 
-            /// Number of parameters on a space. It does not build the family, which can be large.
+            /// Returns the number of parameters on a space, without building the family, which can be large.
             pub fn parameters(self, space: &Space) -> usize {
                 match self {
                     Self::Sparse => Sparse::parameters_on(space),
@@ -89,7 +89,6 @@ macro_rules! families {
     };
 }
 
-/// The positive integer of a family, or its default.
 fn whole(
     text: &str,
     what: &str,
@@ -106,33 +105,34 @@ fn whole(
 }
 
 families! {
-    /// Independent coordinates.
+    /// Gaussians with independent coordinates.
     MeanField => "meanfield",
-    /// Any covariance.
+    /// Gaussians with any covariance.
     FullRank => "fullrank",
-    /// Diagonal plus a product of `rank` factors.
+    /// Gaussians whose covariance is a diagonal plus a product of `rank` factors.
     LowRank {
-        /// Number of factors.
+        /// The number of factors.
         rank
     } => "lowrank",
-    /// A precision that is sparse if the density lacks mixed second derivatives.
+    /// Gaussians with a precision that is sparse if the density lacks mixed second derivatives.
     Sparse => "sparse",
-    /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
+    /// Gaussians with a sparse precision of the local parameters, whose means, scales and regressions depend on global
+    /// parameters.
     Conditional => "conditional",
     /// Mixtures of at most this number of Gaussians with arbitrary covariances.
     Mixture {
-        /// Number of components.
+        /// The largest number of components.
         components = 8
     } => "mixture",
-    /// Affine couplings in the whitened space of the best Gaussian.
+    /// Flows of affine couplings in the whitened space of the best Gaussian.
     Flow {
-        /// Number of layers.
+        /// The number of layers.
         layers = 6
     } => "flow",
 }
 
-/// The name of a family: one of [`FamilyKind`], or the name of a caller's own family. Only Jensen's families have a name of
-/// the first kind, so Jensen never reads a stored fit as a member of another family.
+/// The name of a family: one of [`FamilyKind`], or the name of a caller's own family. A caller's own name never equals
+/// the name of a [`FamilyKind`], so Jensen never reads a stored fit as a member of another family.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FamilyName(Name);
@@ -145,7 +145,7 @@ enum Name {
 }
 
 impl FamilyName {
-    /// The name of a caller's own family.
+    /// Creates the name of a caller's own family.
     pub fn own(name: impl Into<String>) -> Self {
         Self(Name::Own { own: name.into() })
     }
@@ -154,7 +154,7 @@ impl FamilyName {
         Self(Name::Listed(kind))
     }
 
-    /// Which of Jensen's families it is; `None` for a caller's own.
+    /// Returns the kind of one of Jensen's families, or `None` for a caller's own family.
     pub fn kind(&self) -> Option<FamilyKind> {
         match self.0 {
             Name::Listed(kind) => Some(kind),

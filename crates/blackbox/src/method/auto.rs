@@ -13,18 +13,18 @@ use crate::nested::NestedSettings;
 use crate::saa::SaaSettings;
 use crate::trust::TrustSettings;
 
-/// Settings of [`Method::Auto`].
+/// The settings of [`Method::Auto`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AutoSettings {
     /// The settings of TrustVI.
     pub trust: TrustSettings,
-    /// Newton's method on fixed draws.
+    /// The settings of Newton's method on fixed draws.
     pub saa: SaaSettings,
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method on fixed
-    /// draws is faster for slow fits.
+    /// Returns the defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method
+    /// on fixed draws is faster for slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -54,11 +54,12 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The method depends on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and conditionally
-    /// structured Gaussians use nested Laplace approximations. The derivatives of other families decide. Without derivatives, as
-    /// for mixtures, the method is the moments of weighted draws. With first derivatives, as for flows, it is stochastic
-    /// gradients of many draws, and with second derivatives Newton's method on fixed draws.
+    /// The methods depend on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the
+    /// end, as for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and
+    /// conditionally structured Gaussians use nested Laplace approximations. For other families the methods depend on
+    /// the derivatives. A family without derivatives, such as a mixture, uses the moments of weighted draws. A family
+    /// with first derivatives, such as a flow, uses stochastic gradients of many draws, and a family with second
+    /// derivatives uses Newton's method on fixed draws.
     pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(family);
         match (family.name().kind(), family.smoothness()) {

@@ -1,4 +1,4 @@
-//! Settings of nested Laplace approximations.
+//! The settings of nested Laplace approximations.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::SettingError;
@@ -9,14 +9,14 @@ use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
 use crate::error::{FitError, positive};
 use crate::family::{Conditional, FamilyKind};
 
-/// Settings of the steps.
+/// The settings of nested Laplace approximations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
+    /// The predicted gain in nats at which the search for the mode of the global parameters ends.
     pub tolerance: f64,
-    /// Number of points of the global parameters per iteration.
+    /// The number of points of the global parameters per iteration.
     pub points: usize,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 

@@ -1,17 +1,19 @@
-//! Factors with given nonzeros: factorisation, solution for rows of lanes, and selected elements of the inverse.
+//! Numerical operations with factors of given nonzeros: factorisation, solution for rows of lanes, and selected
+//! elements of the inverse.
 
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// Computes the lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if
-    /// it is not positive definite. The factorisation is left-looking: each column uses the columns before it.
+    /// Computes the lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. Returns
+    /// `None` if the matrix is not positive definite. The factorisation is left-looking: each column uses the columns
+    /// before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
         let mut factor = vec![0.0; self.nonzeros()];
         let mut work = vec![0.0; dim];
-        // Columns whose next row is j, as a linked list, and the nonzero of that row.
+        // The linked list has the columns whose next row is j, with the nonzero of that row.
         let mut head = vec![NONE; dim];
         let mut link = vec![NONE; dim];
         let mut next: Vec<usize> = self.starts[..dim].iter().map(|s| s + 1).collect();
@@ -113,7 +115,6 @@ impl Symbolic {
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
-        // The position of each row in the current column.
         let mut at = vec![NONE; self.dim()];
         for j in (0..self.dim()).rev() {
             let start = self.starts[j];
@@ -178,7 +179,6 @@ mod tests {
     use super::*;
     use crate::dense::cholesky;
 
-    /// A grid of 4 × 5 with a global parameter, its pattern, and a positive definite matrix with that pattern.
     fn example() -> (Symbolic, Vec<f64>, Vec<f64>) {
         let dim = 21;
         let mut lists = vec![Vec::new(); dim];
@@ -251,7 +251,7 @@ mod tests {
         for (a, b) in back.iter().chain(&back_transposed).zip(x.iter().chain(&x)) {
             assert!((a - b).abs() < 1e-12);
         }
-        // A times a full column of its inverse, which unit vectors give, at the selected nonzeros.
+        // Unit vectors give a full column of the inverse. A times that column is compared at the selected nonzeros.
         let inverse = symbolic.selected_inverse(&factor);
         for j in 0..dim {
             let mut unit = vec![0.0; dim];

@@ -1,5 +1,5 @@
-//! Replaces the module in builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the loops for
-//! small matrices handle all matrices.
+//! The replacement for the module in builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the
+//! loops for small matrices handle all matrices.
 
 use num_complex::Complex64;
 
@@ -15,7 +15,7 @@ impl Number for Complex64 {}
 /// A number of rows that no matrix has.
 pub const LARGE: usize = isize::MAX as usize;
 
-/// Defines functions that are never called in such a build.
+/// Callers never reach these functions in such a build.
 macro_rules! absent {
     ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]

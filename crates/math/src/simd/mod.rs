@@ -1,13 +1,13 @@
-//! Provides eight virtual `f64` lanes and their dispatch at run time.
+//! Eight virtual `f64` lanes with dispatch at run time.
 //!
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
 //! NaN payloads. The array agrees with them except in fused multiply-adds, where it agrees up to rounding, because it
 //! rounds the product on processors without that instruction.
 //!
-//! A generic `#[inline(always)]` function becomes an ordinary one in one of two ways: through
-//! [`simd_fn!`](crate::simd_fn), which compiles it three times and chooses by [`Simd`], or through the [`Kernel`] trait
-//! and [`Simd::run`].
+//! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles it three
+//! times and chooses an instance by [`Simd`]. The [`Kernel`] trait and [`Simd::run`] do the same for a value that
+//! captures state.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -22,7 +22,7 @@ mod single;
 
 pub use single::{F32x16, LANES32};
 
-/// The implementing types, only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
+/// The lane types, exported only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
 /// matching processor features is undefined behaviour.
 #[doc(hidden)]
 pub mod lanes {
@@ -50,7 +50,7 @@ pub trait F64x8:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value per lane.
+    /// The type of masks, with one truth value per lane.
     type Mask: Copy;
 
     /// The single-precision lanes of the same instruction set.
@@ -60,8 +60,8 @@ pub trait F64x8:
     /// Kernels size their register blocks accordingly.
     const REGISTERS: usize;
 
-    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. It is one per lane or,
-    /// in the lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
+    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. It is one per lane, or
+    /// fewer in the lanes of an [`element_fn!`](crate::element_fn), where each value represents several lanes.
     const WIDTH: usize = LANES;
 
     /// Returns the same number in every lane.
@@ -208,8 +208,8 @@ pub trait F64x8:
         Self::splat(0.0)
     }
 
-    /// Applies a scalar function to the lanes where `mask` holds and keeps `self` in the other lanes. This is the slow
-    /// path for rare arguments.
+    /// Applies a scalar function to the lanes where `mask` is true and keeps `self` in the other lanes. This is the
+    /// slow path for rare arguments.
     #[inline(always)]
     fn patch(self, mask: Self::Mask, argument: Self, f: impl Fn(f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -223,7 +223,7 @@ pub trait F64x8:
         Self::from_array(out)
     }
 
-    /// Does the same as [`patch`](Self::patch) for a function of two arguments.
+    /// Applies a function of two arguments as [`patch`](Self::patch) does for one.
     #[inline(always)]
     fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -240,8 +240,8 @@ pub trait F64x8:
 
 /// An instruction set for the kernels.
 ///
-/// A caller can obtain only levels that this machine has, because the vector variants cannot be constructed outside
-/// this crate (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
+/// A caller can obtain only levels that this machine has, because code outside this crate cannot construct the vector
+/// variants (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Simd {
     /// Plain Rust, on any machine.
@@ -254,10 +254,10 @@ pub enum Simd {
     Avx512,
 }
 
-/// The reason why a name is not a [`Simd`].
+/// The error for a name that is not an available [`Simd`] level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimdError {
-    /// There is no level with this name.
+    /// No level has this name.
     Unknown(String),
     /// The level exists, but this machine lacks it.
     Unavailable {
@@ -399,7 +399,6 @@ pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        /// The size of a cache line in bytes.
         const LINE: usize = 64;
         let first = numbers.as_ptr().cast::<i8>();
         for at in (0..std::mem::size_of_val(numbers)).step_by(LINE) {
@@ -412,7 +411,6 @@ pub fn prefetch<T>(numbers: &[T]) {
 }
 
 crate::simd_fn! {
-    /// Runs a kernel at a level.
     fn run_kernel, run_kernel_fn = <V, K: Kernel>(kernel: K) -> K::Output {
         kernel.run::<V>()
     }
@@ -469,7 +467,6 @@ macro_rules! element_fn {
     };
 }
 
-/// [`simd_fn!`] with the lanes for machines without the vector instructions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! simd_fn_over {
@@ -526,7 +523,6 @@ macro_rules! simd_fn_over {
     )+};
 }
 
-/// Implements the operator traits of a lane type by five functions.
 macro_rules! lane_operators {
     (@binary [$($generics:tt)*] $lanes:ty, $trait:ident, $method:ident, $f:expr) => {
         impl<$($generics)*> std::ops::$trait for $lanes {

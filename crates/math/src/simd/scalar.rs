@@ -1,4 +1,4 @@
-//! Implements the lanes with an array, for machines without the vector instructions.
+//! Lanes in an array, for machines without the vector instructions.
 
 use super::{F64x8, LANES, lane_operators};
 
@@ -18,7 +18,7 @@ pub type ElementLanes = ArrayLanes<1>;
 #[cfg(not(target_arch = "x86_64"))]
 pub type ElementLanes = ScalarLanes;
 
-/// Whether multiply-add is one instruction on every processor this is compiled for.
+/// Whether multiply-add is one instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]
@@ -53,8 +53,7 @@ fn test<const N: usize>(
     )
 }
 
-/// Returns the nearest integer, with ties to even. The baseline has no rounding instruction, so the standard function
-/// would be a call. This function vectorises.
+/// Vectorises, unlike the standard function, which is a call because the baseline has no rounding instruction.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
@@ -89,8 +88,7 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
-/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand. The shift drops
-/// everything above.
+/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, whose low bits of the significand are n. The shift drops all other bits.
 #[inline(always)]
 fn high_power(sum: f64) -> f64 {
     f64::from_bits(sum.to_bits() << 52)

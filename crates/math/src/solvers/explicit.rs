@@ -1,13 +1,13 @@
-//! Makes steps of explicit Runge-Kutta pairs over lanes.
+//! Steps of explicit Runge-Kutta pairs over lanes.
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
 use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
-/// The coefficients of an embedded pair that continues with the better of its two solutions.
+/// The coefficients of an embedded pair, which continues with the more accurate of its two solutions.
 pub(super) struct Pair {
-    /// The error of a step shrinks with its length to this power.
+    /// The power of the step's length with which the error shrinks.
     order: f64,
     /// A step of length h has, for `y' = λy`, an error of about |hλ| to the power of `order + 1`, divided by this
     /// number.
@@ -15,18 +15,16 @@ pub(super) struct Pair {
     nodes: &'static [f64],
     /// Row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// The weights of the better solution. `None` if they are those of the last stage, which then lies at the end of
-    /// the step.
+    /// The weights of the more accurate solution, or `None` if they are those of the last stage, which is then the end
+    /// of the step.
     weights: Option<&'static [f64]>,
-    /// The weights of the better solution minus those of the other one.
     errors: &'static [f64],
-    /// The weights of a coarser error estimate, if there are two. With errors e and c, where c is the coarser one,
-    /// the estimate is e²/√(e² + c²/100).
+    /// The weights of a coarser error estimate, if there are two. With the finer estimate e and the coarser estimate c,
+    /// the error is e²/√(e² + c²/100).
     correction: Option<&'static [f64]>,
 }
 
 impl Pair {
-    /// Returns the weights of the better solution.
     fn weights(&self) -> &'static [f64] {
         self.weights
             .unwrap_or_else(|| self.stages[self.stages.len() - 1])
@@ -264,29 +262,25 @@ pub(super) const CASH_KARP: Pair = Pair {
     correction: None,
 };
 
-/// Makes steps of a pair for one problem.
 pub(super) struct Explicit<'a> {
     pair: &'a Pair,
     ode: &'a Ode,
-    /// The rates of the stages.
     rates: Vec<Vec<f64>>,
-    /// The times of the stages.
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// The errors of an attempt, and zeros, to which they are added.
+    /// The errors of an attempt, and the zeros to which the step adds them.
     errors: Vec<f64>,
     nothing: Vec<f64>,
     /// The coarser errors in units of the tolerance.
     coarse: Vec<f64>,
-    /// The scale of perturbations, and the largest state.
     units: Vec<f64>,
     largest: Vec<f64>,
     pulling: Pulling,
 }
 
-/// The scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage,
-/// and the rates of that stage.
+/// Scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage, and
+/// the rates of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -294,8 +288,8 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and
-/// at `lane` in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and at
+/// `lane` in `length`.
 ///
 /// # Panics
 /// Panics if a row is too short.
@@ -358,7 +352,7 @@ simd_fn! {
         }
     }
 
-    /// Updates the largest `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
+    /// Updates the largest `|error| / (absolute + relative · size)` so far, for a row of lanes. Preserves NaN.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -368,7 +362,6 @@ simd_fn! {
         }
     }
 
-    /// Computes e²/√(e² + c²/100) of errors e and coarser errors c.
     fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
         for (error, coarse) in errors.iter_mut().zip(coarse) {
             let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
@@ -423,7 +416,6 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// Computes the rates of stages `from .. count`. The rates of earlier stages must be available.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -464,20 +456,19 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// The upper limit of the error that is allowed for perturbations. The allowed error is 1000 tolerances, but at most
-/// this value, because perturbations are derivatives, which affect gradients as a whole.
+/// Upper limit of the allowed error of perturbations, which is otherwise 1000 tolerances. Perturbations are
+/// derivatives, and an error in one of them affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
-/// The scale of perturbations, relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// Computes the longest step that follows perturbations of the states at its start nearly as well as the states.
+    /// Computes the longest step that propagates perturbations of its initial states nearly as accurately as the
+    /// states.
     ///
-    /// If a solution is constant or nearly so, its own error allows steps of any length. Its derivatives still change
-    /// with the Jacobian J, and they are derivatives of the actual steps. For `y' = λy` a step errs by
-    /// [`Pair::perturbations`], relative to the perturbation; [`FOLLOWED`] is the allowed error. ‖J‖ is estimated along
-    /// one direction, with one more evaluation of the rates.
+    /// The error of a nearly constant solution allows steps of any length. The derivatives of these steps still change
+    /// with the Jacobian J. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the perturbation;
+    /// [`FOLLOWED`] is the allowed error. One more evaluation of the rates estimates ‖J‖ along one direction.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;
@@ -591,7 +582,6 @@ impl Scheme for Explicit<'_> {
             }
             correct(self.simd, &mut attempt.error, &self.coarse);
         }
-        // The states of the stages after the first, with which the backward pass begins.
         attempt.stages.clear();
         if attempt.keeps {
             for states in &self.states[1..self.pair.weights().len()] {
@@ -637,7 +627,7 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        // The adjoint of the step's end follows those of the stages, with the weights of the pair.
+        // The adjoint of the step's end follows the adjoints of the stages, with the weights of the pair.
         pulled.resize(count + 1, Vec::new());
         pulled[count].clear();
         pulled[count].extend_from_slice(adjoint);
@@ -689,7 +679,6 @@ impl Scheme for Explicit<'_> {
 mod tests {
     use super::*;
 
-    /// Returns numbers without a pattern, some of which are not finite.
     fn rows(count: usize, salt: usize) -> Vec<f64> {
         (0..count)
             .map(|i| match (i * 7 + salt) % 31 {
@@ -734,7 +723,7 @@ mod tests {
             let mut sum = base.clone();
             add_where(simd, &mut sum, &out, &length);
             let numbers = [out, most, to, units, slopes, sum].concat();
-            // Which NaN it is does not matter.
+            // The payload of a NaN does not matter.
             let bits = |x: &f64| if x.is_nan() { 0 } else { x.to_bits() };
             numbers.iter().map(bits).collect()
         };

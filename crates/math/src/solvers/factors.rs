@@ -1,4 +1,4 @@
-//! Factors and solves small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
+//! Factors of small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
 
 use num_complex::Complex64;
 
@@ -7,21 +7,19 @@ use crate::simd::Simd;
 use crate::simd_fn;
 
 /// The factors of an `n × n` matrix of each lane, by elimination with row exchanges. They are column-major rows of
-/// lanes. The diagonal has reciprocals.
+/// lanes. Their diagonal contains reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
     re: Vec<f64>,
     im: Vec<f64>,
-    /// The row with which each row was exchanged.
     pivots: Vec<f64>,
     largest: Vec<f64>,
 }
 
-/// The number of values computed between two checks whether the system gives up. They take about a millisecond.
+/// Values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
-/// Returns row `to` for writing, and row `from` for reading.
 #[inline(always)]
 fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], &[f64]) {
     let (low, high) = rows.split_at_mut(to.max(from) * lanes);
@@ -32,7 +30,6 @@ fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], 
     }
 }
 
-/// Computes `to -= a · b` for rows of complex lanes.
 #[inline(always)]
 fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -45,7 +42,6 @@ fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     }
 }
 
-/// Computes `to *= a` for rows of complex lanes.
 #[inline(always)]
 fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -222,7 +218,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Factorises the stored matrices. If the system gives up, solutions are NaN.
+    /// Solutions are NaN if the system gives up.
     fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
@@ -268,7 +264,6 @@ mod tests {
     use super::super::Point;
     use super::*;
 
-    /// A test system that is only factored.
     struct Still(Simd);
 
     impl System for Still {
@@ -279,7 +274,6 @@ mod tests {
         }
     }
 
-    /// A test system that gives up after some work.
     struct Tired(usize);
 
     impl System for Tired {
@@ -309,8 +303,8 @@ mod tests {
         assert!(solution(&factors).iter().all(|x| x.is_finite()));
     }
 
-    /// Returns solutions of three systems with and without a transpose, as bits. Checks that their residuals are
-    /// small.
+    /// Returns the bits of the solutions of three systems with and without a transpose, and checks that the residuals
+    /// are small.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
         let a: Vec<f64> = (0..n * n * lanes)
             .map(|k| ((k * k * 7 + 3 * k) % 11) as f64 - 5.0 + 0.01 * (k % 7) as f64)

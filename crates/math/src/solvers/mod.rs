@@ -1,5 +1,5 @@
-//! Solves ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives of
-//! the computed solution.
+//! Solvers for ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives
+//! of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
-//! A solver evaluates a [`System`] at a block of lanes, rows of contiguous lanes, and each lane takes its own steps, so
+//! A solver evaluates a [`System`] at a block of lanes, in rows of contiguous lanes. Each lane takes its own steps, so
 //! its result is independent of the other lanes.
 //!
 //! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
@@ -42,42 +42,42 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable. It is one row of time, or the rows of a quadrature node.
+    /// The independent variable: one row of times, or the rows of a quadrature node.
     pub clock: &'a [f64],
     /// The states, copy after copy.
     pub states: &'a [f64],
     /// The parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// Number of lanes, a multiple of [`System::granule`].
+    /// The number of lanes, a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
-/// Computes rates `f(clock, states, parameters)`, lane by lane.
+/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated lane by lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
     /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions
-    /// with one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints
-    /// of implicit steps treat it as exact.
+    /// with one copy the Jacobian only steers iterations, so the default, which uses differences of rates, suffices.
+    /// Tangents and adjoints of implicit steps treat the Jacobian as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row. There is an objective if the equations belong to a
-    /// maximum and its objective is known. Newton's steps increase the objective if they are not too long. Returns
-    /// `false` if there is none.
+    /// Writes the objective that the root maximises, as one row, or returns `false` if the system has none. A system
+    /// has an objective if its equations are the conditions of a maximum. The solver then halves Newton's steps until
+    /// they increase the objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
 
-    /// Records work outside evaluations, as a number of computed values. Returns whether the caller gives up. Its
-    /// results are then NaN.
+    /// Reports work outside evaluations, as a number of computed values, and returns whether the caller gives up. The
+    /// results of a caller that gives up are NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
 
-    /// Returns the number of which the number of lanes is a multiple.
+    /// Returns the granule: the number of lanes in a block must be a multiple of it.
     fn granule(&self) -> usize {
         1
     }

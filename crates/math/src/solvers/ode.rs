@@ -1,4 +1,4 @@
-//! Solves initial value problems, many lanes at a time.
+//! Initial value problems, solved for many lanes at a time.
 //!
 //! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and
 //! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. Times are therefore ordinary parameters, and steps end at output
@@ -22,7 +22,7 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::vmath::slices;
 
-/// The method of a step.
+/// The integration method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Dormand and Prince, of order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use order 8.
@@ -42,7 +42,7 @@ pub enum Method {
 /// An initial value problem with output times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ode {
-    /// The method of a step.
+    /// The integration method.
     pub method: Method,
     /// The number of states.
     pub states: usize,
@@ -60,21 +60,20 @@ pub struct Ode {
     pub fixed_times: bool,
 }
 
-/// The relative tolerance below which explicit steps have order 8. Each step then takes twice the evaluations, but
-/// there are fewer steps.
+/// Relative tolerance below which explicit steps have order 8. Each step then takes twice the evaluations, but there
+/// are fewer steps.
 const HIGH_ORDER: f64 = 1e-5;
 
 /// The smallest length of an interval of a system of residuals. It keeps derivatives with respect to time finite
 /// between two equal times, because the body divides by no smaller number.
 pub const SHORTEST: f64 = 1e-30;
 
-/// The number of attempts to leave a point after which the lane is stuck.
 const SHRINKING: u32 = 60;
 
 /// The arguments of all lanes. They have the rows of one copy `copies` times.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
-    /// The rows of lanes.
+    /// The rows of the arguments, each with one number per lane.
     pub rows: &'a [f64],
     /// The number of copies.
     pub copies: usize,
@@ -82,27 +81,20 @@ pub struct Arguments<'a> {
     pub lanes: usize,
 }
 
-/// The result of one attempt at a step.
 #[derive(Default)]
 pub(super) struct Attempt {
-    /// The states after the step.
     pub states: Vec<f64>,
-    /// Whether there is a backward pass.
     pub keeps: bool,
-    /// The stored stages for the backward pass and for the next step, stage by stage.
+    /// The stages, for the backward pass and for the next step.
     pub stages: Vec<f64>,
     /// The largest error of the step in units of the tolerance. It is not finite if the step failed.
     pub error: Vec<f64>,
-    /// The rates after the step, if the scheme computes them.
     pub rates: Option<Vec<f64>>,
-    /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
-    /// The factor by which the next step may be longer or must be shorter, given the error.
     growth: Vec<f64>,
 }
 
 impl Attempt {
-    /// Computes [`growth`](Self::growth).
     fn judge(&mut self, simd: Simd, order: f64, scratch: &mut Vec<f64>) {
         self.growth.clear();
         self.growth
@@ -117,22 +109,17 @@ impl Attempt {
     }
 }
 
-/// The active lanes, each in its slot.
 pub(super) struct Front {
-    /// The number of slots.
     pub lanes: usize,
     /// The lane of the caller, or `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
-    /// The position in the interval, from 0 to 1.
     pub clock: Vec<f64>,
-    /// The step that the error suggests.
     pub length: Vec<f64>,
-    /// The attempted step. It does not pass the end of the interval.
+    /// The attempted step, which does not pass the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
     attempts: Vec<u64>,
-    /// The number of attempts in all intervals.
     total: Vec<u64>,
     rejected: Vec<u32>,
     pub states: Vec<f64>,
@@ -140,14 +127,13 @@ pub(super) struct Front {
     /// The rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// The stages. In the forward pass, they are those of the last accepted step, if the next step starts with them.
-    /// In the backward pass, they are those of the current step, if they were stored.
+    /// The stages. In the forward pass, they belong to the last accepted step, if the next step starts with them. In
+    /// the backward pass, they belong to the current step, if they were stored.
     pub stages: Vec<f64>,
     /// The length of the last step, in the time of the current interval. It is 0 before the first step.
     pub before: Vec<f64>,
 }
 
-/// A method of making steps.
 pub(super) trait Scheme {
     /// Returns the power of a step's length with which its error shrinks.
     fn order(&self) -> f64;
@@ -157,7 +143,6 @@ pub(super) trait Scheme {
         0
     }
 
-    /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
@@ -183,15 +168,16 @@ impl Ode {
         self.states * self.times
     }
 
-    /// Returns the number of parameters of the system: those of the right-hand side and the ends of the interval.
+    /// Returns the number of parameters of the system: the parameters of the right-hand side and the ends of the
+    /// interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }
 
-    /// Returns the largest number of steps of a lane of a log density, including rejected ones. It is 20 000 explicit
-    /// or 2 000 implicit steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other
+    /// Returns the largest number of steps, including rejected ones, that one lane of a log density may take. It is 20
+    /// 000 explicit or 2 000 implicit steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other
     /// tolerances, plus ten per output time. Draws far from the posterior would need millions of steps, and all other
-    /// draws would wait for them. In fits of the corpus from wide starts they took nine tenths of the time.
+    /// draws would wait for them. In fits of the corpus from wide starts, such draws took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -201,7 +187,7 @@ impl Ode {
         (most * share) as u64 + 10 * self.times as u64
     }
 
-    /// Loosens tolerances that are tighter than the relative tolerance `relative` to that value.
+    /// Raises every tolerance to at least the relative tolerance `relative`.
     pub fn loosen(&mut self, relative: f64) {
         let factor = relative / self.relative;
         if factor > 1.0 {
@@ -221,14 +207,13 @@ impl Ode {
         }
     }
 
-    /// Returns the scale of an error of state `i`, at state `y`.
     pub(super) fn unit(&self, i: usize, y: f64) -> f64 {
         self.absolute[i] + self.relative * y.abs()
     }
 
     /// Computes the states at the output times. `x` has `copies · arguments` rows, and `out` has `copies · results`
-    /// rows. Once a lane fails or exceeds `most` steps in total, its results are NaN. With a trajectory, it stores
-    /// the steps.
+    /// rows. Once a lane fails or exceeds `most` steps in total, its results are NaN. If a trajectory is given, the
+    /// function stores the steps in it.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -298,7 +283,6 @@ impl Ode {
         }
     }
 
-    /// Creates a front of these lanes at the start of the first interval.
     pub(super) fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
         let lanes = who.len();
         let fallback = who.iter().flatten().next().copied().unwrap_or(0);
@@ -340,7 +324,6 @@ impl Ode {
         front
     }
 
-    /// Moves a slot to an interval.
     pub(super) fn enter(
         &self,
         x: Arguments<'_>,
@@ -360,13 +343,11 @@ impl Ode {
         }
     }
 
-    /// Returns the extent of the interval that a slot is in.
     pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
     }
 
-    /// Returns a front of the remaining lanes, with `slots` slots in total.
     fn thinned(&self, x: Arguments<'_>, front: &Front, slots: usize) -> Front {
         let mut from: Vec<usize> = (0..front.lanes)
             .filter(|slot| front.who[*slot].is_some())
@@ -397,7 +378,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4). Returns the slots that cannot begin.
+    /// Uses the algorithm of Hairer, Nørsett and Wanner, II.4. Returns the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -461,7 +442,6 @@ impl Ode {
             .collect()
     }
 
-    /// Returns whether a slot can begin: its interval has a length, and its state and rates are finite.
     pub(super) fn begins(&self, front: &Front, slot: usize) -> bool {
         let finite = |rows: &[f64]| {
             let own = rows.iter().skip(slot).step_by(front.lanes);
@@ -471,7 +451,6 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Accepts the step of a slot. Returns whether the slot can continue.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -549,7 +528,6 @@ impl Ode {
 }
 
 impl Front {
-    /// Computes the rates of slots whose rates are stale.
     fn refresh(&mut self, system: &mut dyn System) {
         if !self.stale.iter().any(|stale| *stale) {
             return;
@@ -576,7 +554,6 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// Sets the step to try. It ends at the end of the interval if that is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];
@@ -589,7 +566,6 @@ impl Front {
         }
     }
 
-    /// Shortens the step of a slot after a failed attempt. Returns whether another attempt is worthwhile.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

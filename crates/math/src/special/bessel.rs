@@ -8,12 +8,12 @@ pub fn bessel_first_kind(n: i32, x: f64) -> f64 {
     libm::jn(n, x)
 }
 
-/// Returns the Bessel function of the second kind of integer order, for `x >= 0`. It is -inf at 0.
+/// Returns the Bessel function of the second kind of integer order, for `x >= 0`. The function is -inf at 0.
 pub fn bessel_second_kind(n: i32, x: f64) -> f64 {
     if x < 0.0 { f64::NAN } else { libm::yn(n, x) }
 }
 
-/// Returns the sum of `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`, as `(sum, log scale)`.
+/// Sums `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`. Returns `(sum, log scale)`.
 fn power_series(v: f64, x: f64) -> (f64, f64) {
     let z = 0.25 * x * x;
     let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);
@@ -104,7 +104,7 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
         return sign * a;
     }
     if hankel_serves(order, a) {
-        // The exponential in two factors, so that it overflows only when the result does.
+        // Two factors of the exponential overflow only when the result does.
         let half = libm::exp(0.5 * a);
         return sign * (half / (2.0 * PI * a).sqrt() * hankel_series(order, a)) * half;
     }
@@ -119,8 +119,8 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     sign * leading * sum * libm::exp(scale)
 }
 
-/// Returns the modified Bessel function of the second kind of integer order, for `x >= 0`. It is infinite at 0. The
-/// relative error is below 1e-13.
+/// Returns the modified Bessel function of the second kind of integer order, for `x >= 0`. The function is infinite at
+/// 0. The relative error is below 1e-13.
 pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -131,9 +131,9 @@ pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x > 800.0 {
         return 0.0;
     }
-    // K_0 and K_1 times e^x by the trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t), whose error
-    // falls exponentially with the number of points across the peak of width 1 / sqrt(x); then the recurrence upwards,
-    // which is stable.
+    // The trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t) gives K_0 and K_1 times e^x. Its error
+    // falls exponentially with the number of points across the peak of width 1 / sqrt(x). The upward recurrence, which
+    // is stable, gives the other orders.
     let step = (0.7 / x.sqrt()).min(0.125);
     let (mut k0, mut k1) = (0.5, 0.5);
     for i in 1..8000 {

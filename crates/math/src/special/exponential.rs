@@ -39,7 +39,6 @@ pub fn log1m_inv_logit(x: f64) -> f64 {
 
 /// Returns `log x` for a finite `x >= 1` as the nearest number and its remainder. Together they have 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
-    // ln 2 minus the number nearest to it.
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
     // x = 2^k m with m around 1; log m = 2 atanh((m - 1) / (m + 1)) by its series.
     let k = (x * FRAC_1_SQRT_2).log2().ceil();
@@ -66,14 +65,12 @@ pub fn log_parts(x: f64) -> (f64, f64) {
     )
 }
 
-/// Returns a sum and its rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Multiplies two numbers, each given in two parts.
 fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     let high = a.0 * b.0;
     (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
@@ -121,7 +118,8 @@ pub fn inv_cloglog(x: f64) -> f64 {
     -libm::expm1(-libm::exp(x))
 }
 
-/// Returns the principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`. It is NaN below.
+/// Returns the principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`. The result is NaN for
+/// smaller x.
 pub fn lambert_w0(x: f64) -> f64 {
     if x == 0.0 || x == f64::INFINITY {
         return x;
@@ -130,12 +128,13 @@ pub fn lambert_w0(x: f64) -> f64 {
     if p < BRANCH_REACH {
         return branch_series(p);
     }
-    // Winitzki (2003).
+    // The initial value is by Winitzki (2003).
     let l = libm::log1p(x);
     fritsch(x, l * (1.0 - libm::log1p(l) / (2.0 + l)))
 }
 
-/// Returns the lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`. It is NaN outside.
+/// Returns the lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`. The result is NaN for
+/// other x.
 pub fn lambert_wm1(x: f64) -> f64 {
     if x == 0.0 {
         return f64::NEG_INFINITY;
@@ -146,15 +145,14 @@ pub fn lambert_wm1(x: f64) -> f64 {
     }
     let l = libm::log(-x);
     let ll = libm::log(-l);
-    // Far from the branch point as for x -> 0 (Corless et al. 1996, equation 4.19), and near it the first terms of the
-    // series.
+    // Far from the branch point, the initial value is the expansion for x -> 0 (Corless et al. 1996, equation 4.19).
+    // Near it, the initial value is given by the first terms of the series.
     let near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)));
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
 
 /// Returns `sqrt(2 (e x + 1))`, the variable of the series about the branch point, or NaN for `x < -1/e`.
 fn branch_distance(x: f64) -> f64 {
-    /// The difference between e and the nearest number.
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
     // The number nearest to -1/e differs from it by a rounding error.
@@ -166,8 +164,7 @@ fn branch_distance(x: f64) -> f64 {
     (2.0 * above).sqrt()
 }
 
-/// The distance below which the series has the precision of the iteration. Above it, the iteration has full
-/// precision.
+/// Distance below which the series has the precision of the iteration. Above it, the iteration has full precision.
 const BRANCH_REACH: f64 = 0.25;
 
 /// Returns Lambert's W near its branch point by a series. Negative distances give the lower branch (Corless, Gonnet,

@@ -1,4 +1,4 @@
-//! The gamma function and its relatives.
+//! The gamma function and related functions.
 
 use super::{one, one_pair};
 use crate::constants::HALF_LOG_TWO_PI;
@@ -20,23 +20,22 @@ fn sin_cos_pi(x: f64) -> (f64, f64) {
     (sine.copysign(r), cosine)
 }
 
-/// Returns whether `x` is 0, -1, -2, ...
 fn is_pole(x: f64) -> bool {
     x <= 0.0 && x == x.floor()
 }
 
-/// Returns the logarithm of the absolute value of the gamma function. It is infinite at the poles.
+/// Returns the logarithm of the absolute value of the gamma function. The logarithm is infinite at the poles.
 pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Returns the gamma function. It is NaN at the negative poles.
+/// Returns the gamma function. The function is NaN at the negative poles.
 pub fn tgamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
-/// Returns the derivative of [`lgamma`]. It is NaN at the poles 0, -1, ... and at -inf. The relative error is about
-/// 1e-15. Near the negative roots this is an absolute error.
+/// Returns the derivative of [`lgamma`]. The derivative is NaN at the poles 0, -1, ... and at -inf. The relative error
+/// is about 1e-15, except near the negative roots, where this is the absolute error.
 pub fn digamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::NAN;
@@ -48,8 +47,8 @@ pub fn digamma(x: f64) -> f64 {
     one(vmath::digamma, x)
 }
 
-/// Returns the second derivative of [`lgamma`]. It is infinite at the poles 0, -1, ... The relative error is about
-/// 1e-15.
+/// Returns the second derivative of [`lgamma`]. The second derivative is infinite at the poles 0, -1, ... The relative
+/// error is about 1e-15.
 pub fn trigamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::INFINITY;
@@ -76,8 +75,8 @@ pub fn trigamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::trigamma_step, x, n)
 }
 
-/// Returns the polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0. It uses upward recurrence to x ≥ 20, and then the
-/// asymptotic series (Abramowitz and Stegun 6.4.11). The relative error is below 1e-14.
+/// Returns the polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0. The function uses upward recurrence to x ≥ 20, and
+/// then the asymptotic series (Abramowitz and Stegun 6.4.11). The relative error is below 1e-14.
 pub fn polygamma(n: u32, x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return f64::NAN;
@@ -175,7 +174,7 @@ pub fn falling_factorial(x: f64, n: u32) -> f64 {
 
 /// Returns `log |Gamma(x + n) / Gamma(x)|` for `x > 0` and `x + n > 0`.
 pub fn log_rising_factorial(x: f64, n: f64) -> f64 {
-    // For positive n by the beta function, which does not cancel for large x.
+    // For positive n, the beta function does not cancel for large x.
     if n > 0.0 && x > 0.0 {
         lgamma(n) - lbeta(x, n)
     } else {
@@ -188,8 +187,8 @@ pub fn log_falling_factorial(x: f64, n: f64) -> f64 {
     log_rising_factorial(x - n + 1.0, n)
 }
 
-/// Returns the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`. It is -inf at
-/// both ends.
+/// Returns the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`. The logarithm
+/// is -inf at both ends.
 pub fn binomial_coefficient_log(n: f64, k: f64) -> f64 {
     // The smaller of k and n - k, by symmetry, keeps the small argument exact.
     let k = if k > 0.5 * n { n - k } else { k };

@@ -1,15 +1,15 @@
-//! Computes the regularised incomplete gamma and beta functions.
+//! The regularised incomplete gamma and beta functions.
 
 use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
-/// The smallest argument for which Stirling's series around the maximum gives the prefactors.
+/// Smallest argument for which Stirling's series around the maximum gives the prefactors.
 pub(super) const LARGE: f64 = 8.5;
-/// The smallest argument for which the incomplete gamma function is expanded around its transition (Temme 1979).
+/// Smallest parameter for which the incomplete gamma function uses an expansion around its transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
-/// The relative change at which series and fractions stop.
+/// Relative change at which series and fractions stop.
 const TOLERANCE: f64 = 1e-17;
-/// The largest number of steps. It is more than the square root of any parameter below `HUGE` requires.
+/// Largest number of steps. It exceeds the square root of any parameter below `HUGE`.
 const MAX_STEPS: usize = 100_000;
 
 /// Returns `log(1 + t) - t` without cancellation.
@@ -45,7 +45,6 @@ fn gamma_prefactor(a: f64, x: f64) -> f64 {
     libm::exp(a * log1p_minus(t) - stirling(a)) * (a / (2.0 * PI)).sqrt()
 }
 
-/// Returns both regularised incomplete gamma functions.
 fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
     let legal =
         a >= 0.0 && x >= 0.0 && !(a == 0.0 && x == 0.0) && !(a.is_infinite() && x.is_infinite());
@@ -129,7 +128,7 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     let c0 =
         -1.0 / 3.0 + eta * (1.0 / 12.0 + eta * (-2.0 / 135.0 + eta * (1.0 / 864.0 + eta / 2835.0)));
     let c1 = -1.0 / 540.0 + eta * (-1.0 / 288.0 + eta / 378.0);
-    // Beyond |eta| = 0.1 the exponential has vanished.
+    // For |eta| above 0.1 the exponential vanishes.
     let rest = if eta.abs() < 0.1 {
         libm::exp(-y) / (2.0 * PI * a).sqrt() * (c0 + c1 / a)
     } else {
@@ -139,7 +138,6 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     (0.5 * erfc(-root) - rest, 0.5 * erfc(root) + rest)
 }
 
-/// Returns a denominator that is not zero.
 fn nonzero(x: f64) -> f64 {
     if x == 0.0 { 1e-300 } else { x }
 }
@@ -150,7 +148,7 @@ pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. It is as
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The function is as
 /// accurate as [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
@@ -170,7 +168,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     libm::exp(exponent + series) * (a / sum * b / (2.0 * PI)).sqrt()
 }
 
-/// Returns `log y`, computed from the more accurate of `x` and `y = 1 - x`.
+/// Uses the more accurate of `x` and `y = 1 - x`.
 fn log_of_complement(x: f64, y: f64) -> f64 {
     if x < 0.5 {
         libm::log1p(-x)
@@ -202,7 +200,7 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Doubles from 0 to 1 are ordered like their bits: 62 halvings at most, however close the quantile is to 0.
+    // Doubles from 0 to 1 are ordered like their bits. At most 62 halvings suffice, however close the quantile is to 0.
     let (mut low, mut high) = (0, 1f64.to_bits());
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -219,7 +217,6 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     0.5 * (f64::from_bits(low) + f64::from_bits(high))
 }
 
-/// Evaluates the continued fraction of the incomplete beta function by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));

@@ -34,7 +34,7 @@ pub fn log_phi(x: f64) -> f64 {
     one(vmath::log_phi, x)
 }
 
-/// Computes [`log_phi`], and below zero the logarithm of the product with `exp(x^2 / 2)`.
+/// Returns [`log_phi`] for `x >= 0`, and the logarithm of the product of [`phi`] with `exp(x^2 / 2)` for `x < 0`.
 pub fn log_phi_scaled(x: f64) -> f64 {
     one(vmath::log_phi_scaled, x)
 }
@@ -44,7 +44,8 @@ pub fn inv_phi(p: f64) -> f64 {
     one(vmath::inv_phi, p)
 }
 
-/// Returns Owen's T function: the integral of `exp(-h^2 (1 + x^2) / 2) / (1 + x^2) / (2 pi)` over `x` from 0 to `a`.
+/// Returns Owen's T function, which is the integral of `exp(-h^2 (1 + x^2) / 2) / (1 + x^2) / (2 pi)` over `x` from 0
+/// to `a`.
 pub fn owens_t(h: f64, a: f64) -> f64 {
     if h.is_nan() || a.is_nan() {
         return f64::NAN;

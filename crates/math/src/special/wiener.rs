@@ -1,16 +1,16 @@
-//! Computes the density of the time at which a Wiener process leaves an interval.
+//! The density of the time at which a Wiener process leaves an interval.
 
 use std::f64::consts::PI;
 
-/// The time below which the series of images of the start converges faster. Above it, the series of waves does.
+/// Time below which the series of images of the start converges faster than the series of waves.
 const SHORT: f64 = 0.4;
 
-/// The number of terms of either sum after which the next one is negligible.
+/// Number of terms after which the next one is negligible in either series.
 const TERMS: i32 = 9;
 
-/// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1)
-/// through 0, differentiated with respect to `w` as often as `orders` say. All results are divided by the exponential
-/// of the returned number.
+/// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through
+/// 0, with its derivatives of the given orders with respect to `w`. All results are divided by the exponential of the
+/// returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -44,7 +44,7 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
     (sums, -0.5 * PI * PI * x)
 }
 
-/// Returns Hermite's polynomial of the normal density.
+/// Computes Hermite's polynomial of the normal density.
 fn hermite(n: u32, z: f64) -> f64 {
     let (mut before, mut now) = (0.0, 1.0);
     for k in 0..n {
@@ -69,8 +69,8 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
     scale + libm::log(sum)
 }
 
-/// Returns the `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density.
-/// The density satisfies the diffusion equation, so its derivative with respect to time is half the second one with
+/// Returns the `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density. The
+/// density satisfies the diffusion equation, so its derivative with respect to time is half its second derivative with
 /// respect to position.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {

@@ -1,4 +1,4 @@
-//! Computes the exponential function and functions derived from it.
+//! The exponential function and functions derived from it.
 
 use super::poly;
 use crate::simd::F64x8;
@@ -16,7 +16,7 @@ const EXP: [f64; 10] = [
     2.7620075879983367e-07, 2.5100375832561234e-08,
 ];
 
-/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
+/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
 #[inline(always)]
 fn clamp<V: F64x8>(x: V, low: f64, high: f64) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -48,14 +48,14 @@ pub fn exp<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Returns `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. It is cheaper than [`exp`].
-/// The error is below 1.
+/// Returns `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. The function is cheaper than
+/// [`exp`]. The error is below 1.
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);
     let bias = V::splat(6_755_399_441_055_744.0 + 1023.0);
     let a = least.max(x);
-    // Adding the bias rounds to an integer, in the bits from which a power of 2 is made.
+    // Adding the bias rounds to an integer, in the bits from which the power of 2 is made.
     let sum = a.fma(V::splat(LOG2_E), bias);
     let n = sum - bias;
     let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), a));
@@ -74,7 +74,7 @@ pub fn exp2<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Returns `(e^x - 1) 2^-shift`. The caller ensures that `x >= -40`.
+/// Returns `(e^x - 1) 2^-shift` for `x >= -40`.
 #[inline(always)]
 fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     let (t, n) = reduced(x, None);
@@ -87,7 +87,7 @@ fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
 /// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn expm1<V: F64x8>(x: V) -> V {
-    // The sign of the result is that of the argument, also for zeros.
+    // The result has the sign of the argument, also for zeros.
     scaled_expm1(clamp(x, -40.0, 720.0), 0.0).copysign(x)
 }
 

@@ -1,4 +1,4 @@
-//! Computes the logarithm of the gamma function, its derivatives, and the beta function.
+//! The logarithm of the gamma function, its derivatives, and the beta function.
 
 use super::log::{log, log1p};
 use super::poly;
@@ -54,17 +54,17 @@ const TRIGAMMA_FAR: [f64; 7] = [
     0.0756948131023417, -0.2469974095407786, 0.85868801071673,
 ];
 
-/// The smallest argument for Stirling's series.
+/// Smallest argument for Stirling's series.
 const FAR: f64 = 8.5;
-/// Returns the remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
 pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
     w * poly(w * w, &STIRLING)
 }
 
-/// Returns the logarithm of the absolute value of the gamma function. It is infinite at the poles. For `x > 0` the
-/// error is below 5. Near the zero at 1, the relative error is also below 5. A scalar routine handles negative lanes.
+/// Returns the logarithm of the absolute value of the gamma function. The logarithm is infinite at the poles. For `x >
+/// 0` the error is below 5. Near the zero at 1, the relative error is also below 5. A scalar routine handles negative
+/// lanes.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
@@ -107,8 +107,8 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns the derivative of `lgamma`. It is NaN at the poles. For `x > 0` the error is below 4 (relative, also near
-/// the root 1.46). A scalar routine handles negative lanes.
+/// Returns the derivative of `lgamma`. The derivative is NaN at the poles. For `x > 0` the error is below 4 (relative,
+/// also near the root 1.46). A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -149,14 +149,14 @@ pub fn digamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns the second derivative of `lgamma`. It is infinite at the poles. For `x > 0` the error is below 4. A scalar
-/// routine handles negative lanes.
+/// Returns the second derivative of `lgamma`. The second derivative is infinite at the poles. For `x > 0` the error is
+/// below 4. A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let eight = V::splat(8.0);
-    // Upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the first form one
-    // fraction.
+    // For low x, step upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the
+    // first form one fraction.
     let low = x.lt(eight);
     let (mut numerator, mut denominator) = (V::zero(), one);
     let mut w = V::select(low, x + one, x);
@@ -182,8 +182,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, where both have the size of `x log x`, it
-/// uses the difference in Stirling's series.
+/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, where both terms have the size of `x log x`,
+/// the function uses the difference of Stirling's series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;

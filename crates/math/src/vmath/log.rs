@@ -1,4 +1,4 @@
-//! Computes the logarithm and functions derived from it.
+//! The logarithm and functions derived from it.
 
 use super::exp::{LN2_HIGH, LN2_LOW, exp, exp_and_expm1};
 use super::poly;
@@ -41,8 +41,8 @@ pub fn log<V: F64x8>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f - (h - low))
 }
 
-/// Returns `log(u + c)` where `|c|` is at most half a unit in the last place of `u`. `c` is ignored where `u` is not
-/// a positive number below `2^54`. The error is below 1.5.
+/// Returns `log(u + c)` where `|c|` is at most half a unit in the last place of `u`. The function ignores `c` where `u`
+/// is not a positive number below `2^54`. The error is below 1.5.
 #[inline(always)]
 pub(super) fn log_sum<V: F64x8>(u: V, c: V) -> V {
     let (e, m) = u.split_pow2();
@@ -74,7 +74,7 @@ fn change_base<V: F64x8>(x: V, unit: (f64, f64), scale: (f64, f64)) -> V {
     let rest = e.fma(V::splat(unit.1), rest);
     let base = e * V::splat(unit.0);
     let sum = base + main;
-    // The exact error of base + main, because base is zero or the larger. With an infinite base there is none.
+    // The error of base + main is exact, because base is zero or the larger. An infinite base has no error.
     let error = (base - sum) + main;
     let finite = base.abs().lt(V::splat(f64::INFINITY));
     sum + V::select(finite, error + rest, V::zero())
@@ -97,10 +97,10 @@ pub fn log10<V: F64x8>(x: V) -> V {
 pub fn log1p<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let u = one + x;
-    // The exact rounding error of the sum, whichever term is the larger.
+    // The rounding error of the sum is exact, whichever term is the larger.
     let back = u - one;
     let c = (one - (u - back)) + (x - back);
-    // The sign of the result is that of the argument, also for zeros.
+    // The result has the sign of the argument, also for zeros.
     log_sum(u, c).copysign(x)
 }
 
@@ -144,7 +144,7 @@ pub fn log1m_inv_logit<V: F64x8>(x: V) -> V {
 pub fn logit<V: F64x8>(p: V) -> V {
     let one = V::splat(1.0);
     let q = one - p;
-    // From 1/4 upwards the ratio is 1 + (2 p - 1) / (1 - p) with an exact numerator.
+    // From 1/4 upwards, the ratio is 1 + (2 p - 1) / (1 - p) with an exact numerator.
     let small = p.lt(V::splat(0.25));
     let ratio = V::select(small, p, p + p - one) / q;
     let u = V::select(small, ratio, one + ratio);

@@ -1,4 +1,4 @@
-//! Computes the error function and the standard normal distribution.
+//! The error function and the standard normal distribution.
 
 use super::exp::exp_parts;
 use super::log::{log, log_sum};
@@ -95,8 +95,8 @@ fn erfcx<V: F64x8>(x: V) -> V {
     poly(t, &ERFCX) / (V::splat(1.0) + (x + x))
 }
 
-/// Returns `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, and takes the rounding error of the square into account.
-/// `factor` must be a power of two.
+/// Returns `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, corrected for the rounding error of the square. `factor`
+/// must be a power of two.
 #[inline(always)]
 fn gaussian_tail<V: F64x8>(a: V, b: V, factor: f64, scale: f64) -> V {
     let (h, l) = a.mul_exact(a);
@@ -143,7 +143,7 @@ pub fn log_phi<V: F64x8>(x: V) -> V {
 #[inline(always)]
 pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     let (zero, half, one) = (V::zero(), V::splat(0.5), V::splat(1.0));
-    // Below zero log(erfcx / 2); above log1p of minus the upper tail.
+    // Below zero the result is log(erfcx / 2), and above zero log1p of minus the upper tail.
     let lower = x.le(zero);
     let a = x.abs();
     let b = V::splat(1e300).min(a) * V::splat(FRAC_1_SQRT_2);

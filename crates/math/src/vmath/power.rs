@@ -1,4 +1,4 @@
-//! Computes powers and roots.
+//! Powers and roots.
 
 use super::exp::{LN2_HIGH, LN2_LOW, exp_parts};
 use super::poly;
@@ -39,7 +39,6 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
     let s = f / d;
     let (p, p_low) = s.mul_exact(d);
     let s_low = ((f - p) - p_low - s * d_low) / d;
-    // s^2 and s^3 as sums of two numbers.
     let (z, z_low) = s.mul_exact(s);
     let z_low = (s + s).fma(s_low, z_low);
     let (c, c_low) = z.mul_exact(s);
@@ -103,7 +102,8 @@ pub fn cbrt<V: F64x8>(x: V) -> V {
         V::select(one_more, V::splat(0.7937005259840998), one),
     );
     let m_r = m * factor;
-    // An inverse cube root to 2e-7, a Newton step, and a last one on the root itself with its exact residual.
+    // The inverse cube root has an error of 2e-7. A Newton step follows, and a last step on the root itself with its
+    // exact residual.
     let y = poly(m - one, &INV_CBRT) * root;
     let y = (y * V::splat(1.0 / 3.0)).fma(one - m_r * y * y * y, y);
     let c = m_r * y * y;
@@ -115,14 +115,14 @@ pub fn cbrt<V: F64x8>(x: V) -> V {
     V::select(finite, c, x)
 }
 
-/// Returns `sqrt(a^2 + b^2)` without overflow or underflow. It is infinite if either argument is. The error is below
-/// 1.5.
+/// Returns `sqrt(a^2 + b^2)` without overflow or underflow. The result is infinite if either argument is infinite. The
+/// error is below 1.5.
 #[inline(always)]
 pub fn hypot<V: F64x8>(a: V, b: V) -> V {
     let (a, b) = (a.abs(), b.abs());
     let infinite = V::or(a.eq(V::splat(f64::INFINITY)), b.eq(V::splat(f64::INFINITY)));
     let top = a.max(b);
-    // Powers of two that bring the larger argument between 2^-460 and 2^500.
+    // The powers of two bring the larger argument between 2^-460 and 2^500.
     let (huge, tiny) = (top.gt(V::splat(3.3e150)), top.lt(V::splat(3.3e-139)));
     let (down, up) = (V::splat((-600f64).exp2()), V::splat(600f64.exp2()));
     let scale = V::select(huge, down, V::select(tiny, up, V::splat(1.0)));

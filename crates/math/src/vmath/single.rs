@@ -1,7 +1,7 @@
-//! Computes special functions on sixteen `f32` lanes.
+//! Special functions on sixteen `f32` lanes.
 //!
-//! The error in the documentation of a function is the largest one observed against double precision, in units in the
-//! last place of the result, on the vector levels. Infinities and NaN are treated as the C library does.
+//! The documentation of a function states its largest observed error against double precision on the vector levels, in
+//! units in the last place of the result. Infinities and NaN are treated as in the C library.
 
 use crate::simd::F32x16;
 
@@ -43,7 +43,7 @@ fn poly<V: F32x16, const N: usize>(x: V, c: &[f32; N]) -> V {
     p
 }
 
-/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
+/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
 #[inline(always)]
 fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -112,7 +112,7 @@ pub fn log<V: F32x16>(x: V) -> V {
 pub fn log1p<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
     let u = one + x;
-    // The exact rounding error of the sum, whichever term is the larger.
+    // The rounding error of the sum is exact, whichever term is the larger.
     let back = u - one;
     let c = (one - (u - back)) + (x - back);
     let (e, m) = u.split_pow2();
@@ -134,8 +134,8 @@ pub fn log1p_exp<V: F32x16>(x: V) -> V {
 
 /// Returns ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30. The error is below 7e-7 times max(1, |ψ(x)|).
 ///
-/// Below 6 it uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5). Above, it uses
-/// Stirling's series.
+/// For x below 6 the function uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5). For
+/// larger x it uses Stirling's series.
 #[inline(always)]
 pub fn digamma<V: F32x16>(x: V) -> V {
     let six = V::splat(6.0);
@@ -158,8 +158,8 @@ pub fn digamma<V: F32x16>(x: V) -> V {
 
 /// Returns Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
-/// Below 6, x is shifted up by six factors (x + j) / (x + s + j). Above, it uses the difference of Stirling's series,
-/// in which log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
+/// For x below 6, the function multiplies six factors (x + j) / (x + s + j). For larger x it uses the difference of
+/// Stirling's series, in which log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
 #[inline(always)]
 pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
     let six = V::splat(6.0);
@@ -172,7 +172,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         top = top * (small + j);
         bottom = bottom * (small + s + j);
     }
-    // At x = s = 0 the factor would be 0/0. x is positive, so the denominator is.
+    // At x = s = 0 the factor would be 0/0. The denominator is positive because x is.
     let factor = V::select(x.lt(six), top / bottom, one);
     let y = V::select(x.lt(six), x + six, x);
     let z = s / (y + y + s);
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Returns sixteen arguments at a time, spread evenly over the logarithms of a range.
+    /// Spreads the arguments evenly over the logarithms of a range.
     fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
         (0..250).map(move |start| {
             std::array::from_fn(|i| {
@@ -242,7 +242,6 @@ mod tests {
         })
     }
 
-    /// Checks that `found` is `exact` within `limit` of max(1, |exact|), and that the vector levels give equal bits.
     fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
         for (simd, values) in found {
             for (i, value) in values.iter().enumerate() {
@@ -303,7 +302,7 @@ mod tests {
             let mut worst: f64 = 0.0;
             for start in (0..STEPS).step_by(LANES32) {
                 let x: [f32; 16] = std::array::from_fn(|i| {
-                    // Half of the points crowd around zero.
+                    // Half of the points are close to zero.
                     let t = (start + i) as f64 / STEPS as f64;
                     let x = if i % 2 == 0 {
                         low + (high - low) * t

@@ -1,4 +1,4 @@
-//! Computes trigonometric functions and their inverses.
+//! Trigonometric functions and their inverses.
 
 use super::poly;
 use crate::simd::F64x8;
@@ -41,9 +41,8 @@ const HALF_PI: [f64; 3] = [
     6.077_100_506_303_966e-11,
     2.022_266_248_795_950_6e-21,
 ];
-/// The difference `pi / 2 - FRAC_PI_2`.
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// The smallest argument for the scalar routine, which has a multi-word reduction.
+/// Smallest argument for the scalar routine, which has a multi-word reduction.
 const LARGE: f64 = 1e6;
 
 /// Returns the sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`, for `|x| <= LARGE`.
@@ -124,7 +123,7 @@ pub fn tan<V: F64x8>(x: V) -> V {
 #[inline(always)]
 fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     let zero = V::zero();
-    // The angle is relative to the nearest of 0, pi/4 and pi/2, with a single division.
+    // The angle is relative to the nearest of 0, pi/4 and pi/2, which takes a single division.
     let steep = y.gt(x * V::splat(SQRT_2 + 1.0));
     let middle = y.gt(x * V::splat(SQRT_2 - 1.0));
     let numerator = V::select(steep, -x, V::select(middle, y - x, y));
@@ -150,7 +149,7 @@ fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
 /// Returns the arc tangent. The error is below 1.5.
 #[inline(always)]
 pub fn atan<V: F64x8>(x: V) -> V {
-    // Beyond 1e17 the result is pi/2 to all digits, and the limit keeps infinity out of the ratio.
+    // For arguments above 1e17 the result is pi/2 to all digits, and the limit prevents an infinite ratio.
     let a = V::splat(1e18).min(x.abs());
     let (high, low) = atan_ratio(a, V::splat(1.0));
     (high + low).copysign(x)
@@ -217,7 +216,7 @@ pub fn acos<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());
     let two = V::splat(2.0);
     let negative = x.lt(V::zero());
-    // Near 1 the angle is 2 (s + low), near -1 pi minus that, and in the middle pi/2 minus the arc sine.
+    // Near 1 the angle is 2 (s + low). Near -1 it is pi minus that, and in the middle pi/2 minus the arc sine.
     let near = two * (s + low);
     let (base, base_low, high_part, low_part) = (
         V::select(big, V::splat(PI), V::splat(FRAC_PI_2)),

@@ -1,10 +1,10 @@
-//! Tests steps of the gamma family against values of 700 digits, which `tools/oracle/gamma_steps.py` computes.
+//! Steps of the gamma family, compared with values of 700 digits, which `tools/oracle/gamma_steps.py` computes.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
 use jensen_math::vmath::slices;
 
-/// x, n, and the differences of log Γ, ψ and ψ′ between x + n and x.
+/// Each row has x, n, and the differences of log Γ, ψ and ψ′ between x + n and x.
 #[rustfmt::skip]
 const STEPS: [[f64; 5]; 48] = [
     [0.03, 0.5, -2.9743633311526305, 32.03962927515465, -1108.2161931418837],

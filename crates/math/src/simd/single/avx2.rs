@@ -1,5 +1,4 @@
-//! Implements sixteen lanes with two 256-bit registers. The safety condition of the intrinsics is that of
-//! [`super::super::avx2`].
+//! Sixteen lanes in two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
 
 use super::F32x16;
 use crate::simd::lane_operators;
@@ -13,23 +12,21 @@ pub struct Avx2Singles(__m256, __m256);
 #[derive(Clone, Copy)]
 pub struct Avx2Mask32(__m256, __m256);
 
-/// Calls an intrinsic. The module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why the call is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only
-        // where a `Simd` says that the machine has them.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs
+        // only where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
 
-/// Applies an intrinsic to both halves.
 macro_rules! both {
     ($wrap:ident, $f:ident $(::<$($c:tt),*>)?, $($a:expr),+) => {
         $wrap(v!($f $(::<$($c),*>)? ($($a.0),+)), v!($f $(::<$($c),*>)? ($($a.1),+)))
     };
 }
 
-/// Returns a mask with all bits set in the first `n` of sixteen lanes.
 #[inline(always)]
 fn first(n: usize) -> (__m256i, __m256i) {
     let n = v!(_mm256_set1_epi32(n as i32));
@@ -75,13 +72,12 @@ pub(super) fn largest8(x: __m256) -> f32 {
 
 #[inline(always)]
 fn scale_half(x: __m256, n: __m256) -> __m256 {
-    // Two factors reach every exponent; for the arguments allowed the first product is exact.
+    // Two factors reach every exponent. The first product is exact for the allowed arguments.
     let first = v!(_mm256_floor_ps(_mm256_mul_ps(n, _mm256_set1_ps(0.5))));
     let second = v!(_mm256_sub_ps(n, first));
     v!(_mm256_mul_ps(_mm256_mul_ps(x, pow2(first)), pow2(second)))
 }
 
-/// Splits any number, as the double-precision lanes do.
 #[inline(always)]
 fn split(x: __m256) -> (__m256, __m256) {
     let zero = v!(_mm256_setzero_ps());
@@ -100,7 +96,7 @@ fn split(x: __m256) -> (__m256, __m256) {
     ));
     let three_quarters = v!(_mm256_castps_si256(_mm256_set1_ps(0.75)));
     let one = v!(_mm256_castps_si256(_mm256_set1_ps(1.0)));
-    // Counted from 0.75 upwards, the exponent field changes at 0.75, 1.5, 3, ...
+    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3, ...
     let moved = v!(_mm256_add_epi32(
         _mm256_castps_si256(normal),
         _mm256_sub_epi32(one, three_quarters)
@@ -159,7 +155,7 @@ impl F32x16 for Avx2Singles {
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let (low, high) = first(n);
-        // The second address need not exist, because nothing is read where the mask is zero.
+        // The second address need not exist, because the instruction reads nothing where the mask is zero.
         let second = p.wrapping_add(8);
         Self(
             v!(_mm256_maskload_ps(p, low)),

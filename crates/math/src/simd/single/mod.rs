@@ -1,8 +1,8 @@
-//! Provides sixteen virtual `f32` lanes, the single-precision companion of [`F64x8`](super::F64x8).
+//! Sixteen virtual `f32` lanes, the single-precision companion of [`F64x8`](super::F64x8).
 //!
-//! [`F32x16`] is implemented by one 512-bit register, by two 256-bit registers and by an array, and is reached as
-//! [`F64x8::Single`](super::F64x8::Single): a function compiled by [`simd_fn!`](crate::simd_fn) for the lanes `V` uses
-//! `V::Single` for its single-precision part. AVX-512 and AVX2 agree bit for bit. The array rounds products of
+//! One 512-bit register, two 256-bit registers and an array implement [`F32x16`]. A function that
+//! [`simd_fn!`](crate::simd_fn) compiles for the lanes `V` uses `V::Single` for its single-precision part, see
+//! [`F64x8::Single`](super::F64x8::Single). AVX-512 and AVX2 agree bit for bit. The array rounds the products of
 //! multiply-adds if the processor has no such instruction.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -16,7 +16,7 @@ pub(super) mod scalar;
 /// The number of lanes in every [`F32x16`].
 pub const LANES32: usize = 16;
 
-/// Sixteen `f32` lanes. The requirements on methods are those of [`F64x8`](super::F64x8).
+/// Sixteen `f32` lanes. The methods have the same requirements as the methods of [`F64x8`](super::F64x8).
 pub trait F32x16:
     Copy
     + 'static
@@ -26,7 +26,7 @@ pub trait F32x16:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value per lane.
+    /// The type of masks, with one truth value per lane.
     type Mask: Copy;
 
     /// Returns the same number in every lane.
@@ -94,9 +94,9 @@ pub trait F32x16:
     /// 2^60]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
-    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
-    /// numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
+    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative numbers and
+    /// NaN.
     fn split_pow2(self) -> (Self, Self);
 
     /// Returns whether `self < b`, which is false for NaN.
@@ -111,7 +111,7 @@ pub trait F32x16:
     /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Returns the sum of the lanes, by a fixed tree: halves are added until one number remains.
+    /// Returns the sum of the lanes, by a fixed tree that adds halves until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -153,8 +153,9 @@ pub trait F32x16:
     }
 }
 
-/// Like [`simd_fn!`](crate::simd_fn), but for functions over [`F32x16`] lanes alone: `fn NAME<V>(arguments) -> Output
-/// { body }` defines `NAME(simd, arguments) -> Output`. Everything the body calls must be `#[inline(always)]`.
+/// Compiles a function over [`F32x16`] lanes for every instruction set, as [`simd_fn!`](crate::simd_fn) does for `f64`:
+/// `fn NAME<V>(arguments) -> Output { body }` defines `NAME(simd, arguments) -> Output`. Everything the body calls must
+/// be `#[inline(always)]`.
 #[macro_export]
 macro_rules! simd32_fn {
     ($(

@@ -1,8 +1,7 @@
-//! Computes generalised hypergeometric functions with their derivatives with respect to all arguments up to second
-//! order.
+//! Generalised hypergeometric functions, with derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums it term by
-//! term, each with its derivatives. If terms cancel, it sums the series again with twice the digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums its terms
+//! and their derivatives. If terms cancel, it sums the series again with twice the digits.
 //!
 //! | arguments | method |
 //! | --- | --- |
@@ -20,16 +19,15 @@ mod number;
 
 use self::number::{Number, Twofold};
 
-/// The largest number of terms of a series.
 const TERMS: usize = 1_000_000;
 
-/// The ratio of the largest term to the sum above which more digits are needed.
+/// Ratio of the largest term to the sum above which more digits are needed.
 const LOSS: f64 = 1e3;
 
-/// The ratio above which terms in double length have no correct digits.
+/// Ratio above which terms in double length have no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
-/// A function of the arguments a, b and z, in this order, and its derivatives.
+/// A function value with its derivatives with respect to the arguments a, b and z, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypergeometric {
     /// The value of the function.
@@ -104,12 +102,11 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     }
 }
 
-/// Returns whether `x` is 0, −1, −2, …
 fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if the former loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -126,12 +123,11 @@ fn twice(
     }
 }
 
-/// Computes how much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
+/// Accepts a sum of exactly 0 only in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
 
-/// A term, or a sum of terms, with its derivatives.
 #[derive(Clone)]
 struct Terms<T> {
     order: usize,
@@ -156,7 +152,6 @@ impl<T: Number> Terms<T> {
         std::iter::once(self.value).chain(rest.copied())
     }
 
-    /// Multiplies by a function of argument `i`, which is given with its first two derivatives.
     fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {
@@ -200,7 +195,6 @@ impl<T: Number> Terms<T> {
     }
 }
 
-/// The terms of a series, one after another.
 struct Ratio<'a, T> {
     a: &'a [f64],
     b: &'a [f64],
@@ -221,7 +215,6 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Moves to the next term. Returns the absolute value of its ratio to the previous term.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);
@@ -282,8 +275,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// Returns the value if the terms after `last` vanish. Returns `None` if it has no correct digits, or needs too many
-/// terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits, or needs too
+/// many terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -310,7 +303,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
 }
 
 /// Sums the terms up to the one after which they vanish, for order 1 or 2. The sum has no derivatives with respect to
-/// the parameters that make the terms vanish. The function returns 0 for these.
+/// the parameters that make the terms vanish, so the function returns 0 for them.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -358,14 +351,13 @@ fn partial_sums<T: Number>(
         .collect()
 }
 
-/// Returns the number of terms after which a series behaves asymptotically.
 fn start(a: &[f64], b: &[f64]) -> usize {
     let most = a.iter().chain(b).fold(0.0f64, |most, x| most.max(x.abs()));
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Sums an alternating series by means of partial sums. Each mean of two adjacent sums divides the remainder by at
-/// least two (Euler's transformation). Two starting points must agree.
+/// Averages partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
+/// (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -514,7 +506,6 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// Returns the largest difference, relative to the larger one of a number and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {
@@ -539,7 +530,8 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// A lower parameter may have a pole beyond the last term. The value is 1 + z a b / c + …, computed by hand.
+    /// The expected value is 1 + z a b / c + …, computed by hand. A lower parameter may have a pole beyond the last
+    /// term.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");
@@ -566,8 +558,8 @@ mod tests {
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// Such long series are (1 − z)ⁿ, whether or not they are near a zero. If their terms cancel beyond the stored
-    /// digits, they have no value.
+    /// The series is (1 − z)ⁿ, whether or not z is near a zero. If the terms cancel beyond the stored digits, the
+    /// function returns no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {

@@ -1,12 +1,11 @@
-//! Defines numbers in single and double length, for the same sums.
+//! Numbers in single and double length, for the same sums.
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// The number type in which series are summed.
 pub(super) trait Number:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// The ratio to the sum below which a term does not count.
+    /// Ratio to the sum below which a term is negligible.
     const EPSILON: f64;
     fn of(x: f64) -> Self;
     fn rounded(self) -> f64;
@@ -30,21 +29,18 @@ pub(super) struct Twofold {
     low: f64,
 }
 
-/// Returns a sum and its rounding error.
 fn sum(x: f64, y: f64) -> (f64, f64) {
     let s = x + y;
     let t = s - x;
     (s, (x - (s - t)) + (y - t))
 }
 
-/// Splits a number into two halves of its digits.
 fn halves(x: f64) -> (f64, f64) {
     let c = 134_217_729.0 * x;
     let high = c - (c - x);
     (high, x - high)
 }
 
-/// Returns a product and its rounding error.
 fn product(x: f64, y: f64) -> (f64, f64) {
     let p = x * y;
     let ((a, b), (c, d)) = (halves(x), halves(y));
