@@ -124,8 +124,8 @@ pub trait RecordDensity: Sync {
     }
 
     /// Adds the gradients and Hessian-vector products of groups of records, each group at its own point:
-    /// `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product`, each of length
-    /// d.
+    /// `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product`. Both have
+    /// length d.
     ///
     /// The default makes one call per group in the batch layout. A model that can share work between groups overrides
     /// it.

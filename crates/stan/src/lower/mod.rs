@@ -2,8 +2,9 @@
 //!
 //! Lowering evaluates the program over symbolic values: expressions that depend only on data are computed as in the
 //! interpreter, and all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches
-//! on data. It lowers both sides of a branch on parameters and selects between the results. Each node carries the source
-//! expression from which it comes, so that the copies of a loop body can be recognised and merged into vector operations.
+//! on data. It lowers both sides of a branch on parameters and selects between the results. Each node carries the
+//! source expression from which it comes, so that the copies of a loop body can be recognised and merged into vector
+//! operations.
 //!
 //! | file | subject |
 //! | --- | --- |

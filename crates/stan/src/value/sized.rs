@@ -100,9 +100,7 @@ impl Sized {
         }
     }
 
-    /// Creates a value from its numbers in storage order.
-    ///
-    /// Missing numbers are NaN.
+    /// Creates a value from its numbers in storage order. Missing numbers are NaN.
     pub fn from_numbers(&self, numbers: &mut impl Iterator<Item = f64>) -> Value {
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let mut complex = |n: usize| -> Vec<Complex64> {

@@ -1,8 +1,8 @@
 //! Lowers writes of iterations to outer variables.
 //!
-//! A placeholder represents a scalar's value after the previous iteration. After the loop, the scalar has either grown by
-//! a sum, or it has the value of the last iteration, which does not depend on the placeholder. An overlay represents a
-//! container and stores the indexed positions with their values. Iterations may overwrite a position that no other
+//! A placeholder represents a scalar's value after the previous iteration. After the loop, the scalar has either grown
+//! by a sum, or it has the value of the last iteration, which does not depend on the placeholder. An overlay represents
+//! a container and stores the indexed positions with their values. Iterations may overwrite a position that no other
 //! iteration uses. To a shared position they may only add. Any other variable is a state that each iteration passes to
 //! the next.
 
