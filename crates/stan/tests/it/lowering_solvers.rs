@@ -98,7 +98,7 @@ fn equations() -> Vec<String> {
             "array[3] vector[2] y = ode_{name}_tol(decay, y0, 0, ts, 1e-9, 1e-10, 100000, {arguments});"
         ));
     }
-    // Start, first time and output times depend on parameters. In the last case all except the state are data.
+    // The first call has a start and times that depend on parameters. In the second, only the start does.
     calls.push(format!(
         "array[3] real at = {{gap, gap + a, 5 + gap}};
          array[3] vector[2] y = ode_bdf_tol(decay, y0 * a, -gap, at, 1e-9, 1e-9, 100000, {arguments});"
@@ -296,7 +296,7 @@ generated quantities {
         .constrain(&[0.2], DrawKey { seed: 1, index: 0 }, &mut out)
         .unwrap();
     let k = 0.2_f64.exp();
-    // The states at 1 and 3, with the elements of each state adjacent.
+    // The first element at times 1 and 3 precedes the second element.
     let y = |k: f64, t: f64| [2.0 * (-k * t).exp(), 4.0 * (-2.0 * k * t).exp() + t];
     let ([a, b], [c, d]) = (y(k, 1.0), y(k, 3.0));
     assert_close("a draw", &out, &[k, a, c, b, d, y(0.5, 3.0)[1]], 1e-8);

@@ -390,8 +390,7 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// The records are either the outcomes of a multivariate density, whose terms are summed, or the elements of one
-/// outcome.
+/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

@@ -275,7 +275,7 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Returns the positions, in rows, of the last k eigenvectors, the last one first.
+/// Returns the positions of the elements `from .. from + rows` of the last k eigenvectors, the last vector first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)

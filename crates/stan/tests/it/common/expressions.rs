@@ -34,7 +34,6 @@ const SMOOTH: &[&str] = &[
     "cosh_of",
 ];
 
-/// Functions of two numbers.
 const PAIRS: &[&str] = &[
     "fmin(#, #)",
     "fmax(#, #)",
@@ -223,7 +222,6 @@ const INTS: &[&str] = &[
 ];
 
 impl Generator {
-    /// Returns an index from 1 to N.
     pub(super) fn index(&mut self) -> String {
         if let Some(name) = self.loops.last().cloned()
             && self.below(2) == 0
@@ -241,7 +239,7 @@ impl Generator {
             .filter(|v| v.kind == kind && (v.data || !self.only_data))
             .map(|v| v.name.clone())
             .collect();
-        // The newest and most interesting ones are last.
+        // The newest and most interesting names are last.
         if !names.is_empty() && self.below(6) > 0 {
             let (i, j) = (self.below(names.len()), self.below(names.len()));
             return names[i.max(j)].clone();
@@ -353,7 +351,7 @@ impl Generator {
         }
     }
 
-    /// Returns the name of a variable of this kind. The data block has one.
+    /// The data block has a variable of every kind.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -438,7 +436,6 @@ impl Generator {
     }
 }
 
-/// Returns a call whose argument is in the domain.
 fn smooth(name: &str, inner: &str) -> String {
     match name {
         "expm1_of" => format!("expm1(tanh({inner}))"),
