@@ -51,7 +51,7 @@ impl Expr {
 }
 
 impl LValue {
-    /// Calls the visitor with the indices.
+    /// Visits the expressions in the indices of the target, and those within them.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             LValue::Tuple(parts) => parts.iter().for_each(|part| part.visit(see)),
@@ -68,7 +68,7 @@ impl LValue {
 }
 
 impl SizedType {
-    /// Visits the sizes, and the constraints of components.
+    /// Visits the sizes, and the bounds of tuple components.
     fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             SizedType::Int | SizedType::Real | SizedType::Complex => {}
@@ -111,7 +111,7 @@ impl Constraint {
 }
 
 impl Decl {
-    /// Visits sizes, bounds and the initial value.
+    /// Visits the expressions in sizes, bounds and the initial value, and those within them.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         self.ty.visit(see);
         self.constraint.visit(see);

@@ -1,4 +1,4 @@
-//! Stores complex values as their real and imaginary parts, side by side.
+//! Complex values, stored as their real and imaginary parts side by side.
 
 use std::rc::Rc;
 
@@ -42,7 +42,6 @@ fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> O
     })
 }
 
-/// Creates the complex value with these extents.
 fn joined(dims: &Dims, depth: usize, numbers: &[Complex64]) -> Value {
     let Some(count) = dims.array.get(depth) else {
         return match dims.leaf {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns transforms, their shapes, and the elements of the value (column-major) that are free.
+/// Returns transforms, their shapes, and the positions of the free elements in the column-major value.
 fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
     let all = |n: usize| (0..n).collect::<Vec<_>>();
     let below = |n: usize, diagonal: bool| -> Vec<usize> {
@@ -142,7 +142,7 @@ fn log_jacobians() {
     }
 }
 
-/// Values and log-Jacobians that Stan (stanli 0.24.0) returns at [`POINT`].
+/// The values and log-Jacobians are those that Stan (stanli 0.24.0) returns at [`POINT`].
 #[test]
 #[expect(
     clippy::too_many_lines,

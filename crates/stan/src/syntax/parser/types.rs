@@ -6,7 +6,7 @@ use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Returns the smallest and the largest number of sizes in brackets after a type.
+/// Returns the smallest and the largest number of sizes in brackets.
 fn size_counts(base: &BaseType) -> (usize, usize) {
     use BaseType::*;
     match base {
@@ -228,7 +228,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the type of a function's argument or result.
     pub(super) fn unsized_type(&mut self) -> Parsed<UnsizedType> {
         self.nested(Self::unsized_type_inner)
     }
@@ -273,7 +272,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `array[,]`, and returns its number of dimensions. Returns 0 if there is no array.
+    /// Returns the number of dimensions of `array[,]`, or 0 if there is no array.
     fn unsized_dimensions(&mut self) -> Parsed<usize> {
         use TokenKind as T;
         if !self.eat(T::Array) {
@@ -298,7 +297,7 @@ impl Parser<'_> {
         Ok(depth)
     }
 
-    /// Parses `tuple(…)`. The type to which it belongs starts at `start`.
+    /// The whole type, including its array dimensions, starts at `start`.
     fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
         use TokenKind as T;
         self.bump();
@@ -320,7 +319,6 @@ impl Parser<'_> {
         Ok(UnsizedBase::Tuple(parts))
     }
 
-    /// Reports a type with a constraint, such as `simplex`.
     fn constrained_type<T>(&mut self) -> Parsed<T> {
         let word = self.text(self.span());
         let plain = if word.contains("matrix") || word.starts_with('c') {
@@ -334,7 +332,6 @@ impl Parser<'_> {
         self.fail(diagnostic)
     }
 
-    /// Fails at sizes or constraints after the type that starts at `start`.
     fn no_sizes(&mut self, start: Span) -> Parsed<()> {
         use TokenKind as T;
         if self.peek() == T::LBracket {

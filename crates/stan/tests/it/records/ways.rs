@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Returns data from which the programs below choose.
 fn data() -> String {
     let n = 9;
     let reals = |from: usize| -> Vec<f64> { (0..n).map(|k| number(k + from)).collect() };
@@ -252,7 +251,7 @@ fn every_way_of_writing_comes_apart() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Jensen refuses all other interactions of records, and names their location.
+/// Jensen must refuse all other interactions of records, and name their location.
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [
