@@ -146,7 +146,6 @@ fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     made
 }
 
-/// Most expressions are large.
 fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     let length = [3, 1000, 1_000_000, 10_000_000][dice.below(4)];
     let extent = [3, 150, 400, 1500][dice.below(4)];

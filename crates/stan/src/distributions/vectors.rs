@@ -403,7 +403,6 @@ fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     w.density.tape.reject_where(w.density.num(1e-8).lt(off));
 }
 
-/// The differences are columns.
 fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usize)> {
     let tape = w.density.tape;
     let (y, m) = (w.passed[0].sym, w.passed[mu].sym);

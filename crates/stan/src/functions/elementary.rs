@@ -63,7 +63,6 @@ fn round(x: f64) -> f64 {
     x.round()
 }
 
-/// Functions of one and two numbers, and constants.
 pub(super) const TABLE: &[NamedBuiltin] = &[
     ("Phi", Map(special::phi)),
     ("Phi_approx", Map(special::phi_approx)),

@@ -38,7 +38,7 @@ struct Latent<'a, 'm> {
     machine: &'a mut Machine<'m>,
     observations: Observations<'a>,
     span: Span,
-    /// Column-major.
+    /// The covariance of the prior, column-major.
     covariance: Vec<f64>,
     n: usize,
     block: usize,

@@ -105,7 +105,6 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// The first result is the start of the search.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),

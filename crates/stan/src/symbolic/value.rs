@@ -289,7 +289,6 @@ impl From<Arc<Value>> for Sym {
 }
 
 impl From<E<'_>> for Sym {
-    /// Converts a scalar.
     fn from(e: E<'_>) -> Sym {
         match e.scalar() {
             Some(x) => Sym::Real(x),

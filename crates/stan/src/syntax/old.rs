@@ -45,7 +45,6 @@ struct Old<'a> {
 }
 
 struct Declaration {
-    /// The tokens of the type.
     ty: Range<usize>,
     names: Vec<Named>,
     /// The position of the `;`.

@@ -48,7 +48,6 @@ fn line(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Returns the length of the leading characters for which `is` returns true.
 fn run(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|&&c| is(c)).count()
 }

@@ -125,7 +125,6 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// Returns the kind of a word: a keyword or a name.
     pub(super) fn of_word(word: &str) -> Self {
         use TokenKind::*;
         match word {

@@ -245,7 +245,6 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     text
 }
 
-/// The head of the table with the limits for densities of the test `extremes`.
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 

@@ -112,7 +112,6 @@ fn derivatives(lowered: &Lowered) -> Graph {
     graph
 }
 
-/// The reference for the executor, with the instructions of each level, is the slow evaluation.
 fn executed(ways: &Ways, n: usize, lowered: &Lowered, graph: &Graph) -> Result<(), String> {
     let (dim, lanes) = (lowered.dim, 3);
     let z: Vec<f64> = (0..dim * lanes).map(|k| number(7 * k + 3)).collect();

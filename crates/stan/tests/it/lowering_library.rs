@@ -11,7 +11,6 @@ const DATA: &str = r#"{"N": 3, "c": 0.7, "x": [0.3, -1.2, 2.0], "xp": [1.3, 0.2,
     "n": [3, 4, 5], "cat": [1, 3, 2], "X": [[0.5, -1.0], [1.5, 0.3], [-0.2, 0.8]], "S": [[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.0]],
     "LS": [[1.4, 0, 0], [0.2, 1.1, 0], [-0.3, 0.4, 0.9]], "pts": [[0.1, 0.4], [1.2, -0.3], [0.5, 0.9]]}"#;
 
-/// Adds two longer matrices, whose rows repeat a pattern.
 fn data() -> String {
     let row = |i: usize| {
         let row: Vec<String> = (0..10)
@@ -870,7 +869,6 @@ model { y ~ normal(0, s); target += z[1] + o[2]; }",
     ]);
 }
 
-/// Reduces containers to a number that depends on every element.
 const WEIGHED: &str = "real weighed(real x) { return square(x); }
 real weighed(vector x) { return dot_product(x, square(linspaced_vector(size(x), 1, 2))); }
 real weighed(array[] vector x) { return weighed(x[1]) + 2 * weighed(x[2]); }

@@ -348,7 +348,6 @@ fn roots_integrals_and_shards() {
     }
 }
 
-/// The values are closed forms.
 #[test]
 fn interpreted_blocks() {
     let source = "functions { vector f(real t, vector y, real k) { return -k * y; } }

@@ -16,7 +16,6 @@ fn rng(seed: u64) -> Draws {
     Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
-/// The mean of `x` must be within five standard errors of the sample.
 fn check_mean(what: &str, x: &[f64], expected: f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

@@ -383,7 +383,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// The indices may differ between iterations.
     pub(super) fn indexed_in_iterations(
         &mut self,
         expr: &Expr,

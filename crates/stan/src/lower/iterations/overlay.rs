@@ -97,7 +97,6 @@ struct Counter {
     end: i32,
 }
 
-/// The elements written to a container, and their positions.
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {

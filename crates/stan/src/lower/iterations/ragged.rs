@@ -22,7 +22,6 @@ fn key(expr: &Expr) -> usize {
     std::ptr::from_ref(expr) as usize
 }
 
-/// The fields are the base, the first position, and the last position or the length.
 struct Slice<'p> {
     expr: &'p Expr,
     base: &'p Expr,

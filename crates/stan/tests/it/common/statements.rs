@@ -114,7 +114,6 @@ impl Generator {
         text
     }
 
-    /// Most conditions depend on data.
     fn condition(&mut self) -> String {
         match self.below(3) {
             0 => self.expr(Kind::Int, 2),
@@ -231,7 +230,6 @@ impl Generator {
         line
     }
 
-    /// The density has one outcome or `N`.
     fn density(&mut self) -> String {
         let (name, kinds) = DENSITIES[self.below(DENSITIES.len())];
         let many = self.below(2) == 0;

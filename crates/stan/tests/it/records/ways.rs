@@ -34,7 +34,6 @@ fn program(functions: &str, model: &str) -> String {
     )
 }
 
-/// There is one program for each form of a likelihood.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
@@ -251,7 +250,6 @@ fn every_way_of_writing_comes_apart() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Jensen must refuse all other interactions of records, and name their location.
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [
