@@ -16,7 +16,7 @@ pub trait LogDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;
 
-    /// Returns the unconstrained dimension d.
+    /// Returns the number d of unconstrained coordinates.
     fn dim(&self) -> usize;
 
     /// Returns scratch memory for batches of up to `lanes` draws.
@@ -101,7 +101,7 @@ impl<D: LogDensity> LogDensity for &D {
 /// [`linearize`](Self::linearize) fixes the draws. [`apply`](Self::apply) may then be called many times, for example by
 /// the method of conjugate gradients.
 pub trait TwiceDifferentiable: LogDensity {
-    /// Fixes the draws at which [`apply`](Self::apply) multiplies.
+    /// Fixes the draws at which [`apply`](Self::apply) evaluates the Hessian.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
 
     /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.

@@ -1,6 +1,6 @@
 //! Borrowed `rows × lanes` matrices with contiguous lanes.
 
-/// A read-only matrix of draws, `rows × lanes`; element `(row, lane)` is `data[row * lanes + lane]`.
+/// A read-only matrix of draws, `rows × lanes`. Element `(row, lane)` is `data[row * lanes + lane]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
     data: &'a [f64],

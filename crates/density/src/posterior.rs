@@ -7,9 +7,9 @@ use std::fmt;
 pub enum VariableKind {
     /// A parameter, declared in the parameters block.
     Parameter,
-    /// A transformed parameter, declared at the top of its block.
+    /// A transformed parameter.
     Transformed,
-    /// A generated quantity, declared at the top of its block.
+    /// A generated quantity.
     Generated,
 }
 
@@ -75,8 +75,8 @@ impl Scale {
     }
 }
 
-/// Identifies the random stream of one draw's generated quantities. The same key gives the same values, so any draw can
-/// be reproduced alone.
+/// The identifier of the random stream of one draw's generated quantities. The same key gives the same values, so any
+/// draw can be reproduced alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawKey {
     /// The run's seed.
@@ -106,7 +106,7 @@ pub type Constrained = Result<Vec<f64>, ConstrainError>;
 /// A function that returns the constrained value of a parameter by name, flat in column-major order.
 pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
-/// The names and the constrained values of a model on ℝᵈ.
+/// A model on ℝᵈ with names and constrained values.
 pub trait Posterior: Sync {
     /// Returns the reported variables, in the order in which [`constrain`](Self::constrain) writes them.
     fn variables(&self) -> Vec<Variable>;

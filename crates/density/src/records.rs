@@ -22,10 +22,10 @@ pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
 
-    /// Returns the unconstrained dimension d.
+    /// Returns the number d of unconstrained coordinates.
     fn dim(&self) -> usize;
 
-    /// Returns the number of records N.
+    /// Returns the number N of records.
     fn records(&self) -> usize;
 
     /// Returns scratch memory for up to `lanes` draws and batches of up to `batch` records.
@@ -336,8 +336,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// Returns the density in which the given records represent all N records of `density`, each with weight N divided
-    /// by their number. Its [`LogDensity`] exposes no records.
+    /// Creates a density in which the given records represent all N records of `density`. Each has weight N divided by
+    /// the number of given records. The [`LogDensity`] of the result exposes no records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {

@@ -16,14 +16,14 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 use crate::value::shape::element_name;
 use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
-/// Binds programs to their data.
+/// An interpreter, which binds programs to their data.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
     /// The limits of every evaluation.
     pub limits: Limits,
     /// The seed of the random numbers in transformed data.
     pub seed: u64,
-    /// Interrupts binding and every later evaluation of the bound model.
+    /// The interrupt of binding and of every later evaluation of the bound model.
     pub halt: Halt,
 }
 

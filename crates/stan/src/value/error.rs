@@ -1,4 +1,4 @@
-//! Defines the errors that end an evaluation.
+//! The errors that end an evaluation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for a construct because of which the log density is not a sum over records.
+    /// Creates the error for a construct that couples the records, so that the log density is not a sum over them.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -136,7 +136,7 @@ type Start = fn(Box<dyn FnOnce() + Send>);
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Interrupts evaluations on request, for example when their time is up. Without it, only their [`Limits`] end
+/// An interrupt that ends evaluations on request, for example when their time is up. Without it, only [`Limits`] end
 /// evaluations.
 #[derive(Clone, Default)]
 pub struct Halt {

@@ -12,7 +12,7 @@ pub enum Idx {
     All,
     /// One position. Its dimension is dropped.
     One(i32),
-    /// A list of positions, in this order.
+    /// A list of positions, in the order of the list.
     Many(Vec<i32>),
     /// `a:`.
     From(i32),
@@ -36,9 +36,9 @@ pub enum IndexError {
     },
     /// The assigned value and its target have different shapes.
     Shape {
-        /// The kind of the part.
+        /// A description of the part.
         expected: String,
-        /// The kind of the assigned value.
+        /// A description of the assigned value.
         found: String,
     },
     /// There are more indices than dimensions. The checker excludes this case.
