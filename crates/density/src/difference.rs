@@ -115,7 +115,6 @@ impl<D: LogDensity> TwiceDifferentiable for Differenced<D> {
 mod tests {
     use super::*;
 
-    /// `f(x, y) = sin x + x y²`.
     struct Wave;
 
     impl LogDensity for Wave {

@@ -170,7 +170,6 @@ fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     })
 }
 
-/// SplitMix64.
 struct Dice(u64);
 
 impl Dice {

@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 use jensen_stan::pretty::{print_program, show_tree};
 use jensen_stan::{NoIncludes, check};
 
-/// SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -58,7 +57,6 @@ fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// Moves, repeats or removes pieces of a text, or inserts pieces of another text.
 fn damage(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {

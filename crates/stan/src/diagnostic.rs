@@ -173,7 +173,6 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The other diagnostics are only counted.
 const SHOWN: usize = 50;
 
 /// Renders the diagnostics as text with source excerpts, in the given order, separated by blank lines. From the

@@ -43,7 +43,6 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the graph supports the function if its arguments depend on parameters.
 fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
     distributions::formula(name).is_some() || functions::find(name).is_some()
@@ -51,7 +50,6 @@ fn lowers(id: BuiltinId) -> bool {
 
 struct Search<'p> {
     program: &'p Program,
-    /// Whether the body of each function has been searched in each [`Context`].
     seen: Vec<[bool; 2]>,
     found: Vec<Diagnostic>,
 }

@@ -40,7 +40,6 @@ struct Programs {
     /// Computes the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// The number of draws that are evaluated together.
     block: usize,
 }
 
@@ -213,7 +212,6 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// The output is stored row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);

@@ -59,7 +59,6 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Writes `head {`, the body one level deeper, and `}`.
     fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         let head = if head.is_empty() {
             "{".to_owned()

@@ -43,7 +43,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// SplitMix64 on [-1, 1].
 struct Uniform(u64);
 
 impl Uniform {
@@ -70,7 +69,6 @@ fn random_points(dim: usize, settings: &StressSettings) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Evaluates the point as a batch of one lane.
 fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (f64, Vec<f64>) {
     let dim = density.dim();
     let (mut value, mut grad) = ([0.0], vec![0.0; dim]);

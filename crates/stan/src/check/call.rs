@@ -139,7 +139,6 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// In a `~` statement, the variate is written in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -148,7 +147,6 @@ fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     format!("{} ~ {name}({})", variate.ty, rest.join(", "))
 }
 
-/// Returns advice if the variate must be an integer and is not.
 fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
     let (found, _) = args.first()?;
     let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
@@ -409,7 +407,6 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Returns one function for each overload.
     fn named_functions(
         &mut self,
         arg: &ast::Expr,
@@ -603,7 +600,6 @@ fn is_function(ty: &Type) -> bool {
     matches!(ty, Type::Function(_))
 }
 
-/// Returns whether a function of type `have` can be passed for an argument of type `want`.
 fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
     have.result == want.result
         && have.params.len() == want.params.len()
@@ -614,7 +610,6 @@ fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
         })
 }
 
-/// Returns all combinations that take one element from each list.
 fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> {
     let mut out: Vec<Vec<Candidate>> = vec![Vec::new()];
     for (_, candidates, _) in passed {

@@ -62,7 +62,6 @@ pub(super) struct Operation {
     pub(super) result: Type,
 }
 
-/// Returns the signature that needs the fewest promotions.
 pub(super) fn operation(
     op: InfixOp,
     left: &Type,

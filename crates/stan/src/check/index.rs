@@ -16,7 +16,6 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// There must be at most as many `indices` as the value takes.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();

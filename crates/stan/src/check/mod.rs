@@ -103,7 +103,6 @@ type Checking<T> = Result<T, Poison>;
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
-    /// The kind and the result type of the enclosing function.
     function: Option<(FunctionKind, Type)>,
     loops: usize,
     /// Whether the current expression is part of the size of a declaration at the top of a block.

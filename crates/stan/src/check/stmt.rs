@@ -14,7 +14,6 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Checks the statements of one scope, and returns those without errors.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -149,7 +148,6 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
-    /// Each `else if` is an `if` nested in the previous one.
     fn branches(
         &mut self,
         branches: &[(ast::Expr, ast::Stmt)],

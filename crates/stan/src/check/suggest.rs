@@ -39,7 +39,6 @@ pub(super) fn replacement(name: &str) -> Option<String> {
     None
 }
 
-/// Returns the names of the library's distributions, without suffix.
 pub(super) fn distributions() -> impl Iterator<Item = &'static str> {
     BuiltinId::all().filter_map(|id| {
         let name = id.name();

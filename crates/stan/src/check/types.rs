@@ -30,7 +30,6 @@ pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     }
 }
 
-/// Returns the smallest type to which both types convert.
 pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     if promotion_cost(a, b).is_some() {
         return Some(b.clone());

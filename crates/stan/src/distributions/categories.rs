@@ -148,7 +148,6 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns `None` unless the elements must be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);

@@ -256,7 +256,6 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Sets the tails to −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }

@@ -161,7 +161,6 @@ fn lkj_constant(eta: f64, n: usize) -> f64 {
     c
 }
 
-/// The standard deviations are lognormal, and the correlation matrix has an LKJ density.
 fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "lkj_cov_lpdf";
     let y = a[0].matrix()?;
@@ -214,7 +213,6 @@ fn squares(m: &Matrix) -> f64 {
     m.data().iter().map(|x| x * x).sum()
 }
 
-/// Returns the Wishart log density of W = L Lᵀ.
 fn wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
     let n = lw.rows() as f64;
     k.term(

@@ -97,7 +97,6 @@ fn hidden_states(a: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(out))
 }
 
-/// Forward filtering and backward sampling
 fn latent_states(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     let (filtered, _) = forward(a)?;
     let gamma = a[1].matrix()?;

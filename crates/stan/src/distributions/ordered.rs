@@ -173,7 +173,6 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// All outcomes of one category are combined.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],

@@ -65,7 +65,6 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
 struct Odds {
     /// −1 if successes and failures were exchanged, and 1 otherwise.
     sign: f64,
-    /// The smaller count.
     fewer: f64,
     /// The smaller count divided by n.
     part: f64,

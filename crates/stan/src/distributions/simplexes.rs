@@ -151,7 +151,6 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -193,7 +192,6 @@ fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Draws one binomial number per category, in order.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;

@@ -257,7 +257,6 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Builds the logs of the mass from −π to the outcome and of the mass from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;

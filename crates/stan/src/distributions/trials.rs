@@ -254,7 +254,6 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Fails if there are more successes than trials.
 fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };

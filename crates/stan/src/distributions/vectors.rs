@@ -217,7 +217,6 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// The result is an array if the locations form one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(

@@ -22,9 +22,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The number of quadrature nodes over the range of starts.
 const STARTS: usize = 16;
-/// The number of quadrature nodes over the range of times.
 const TIMES: usize = 64;
 
 /// The fall of the log density below which contributions are negligible. It is twice the exponent: densities have

@@ -371,7 +371,6 @@ fn append_array(args: &[&Value]) -> FnResult<Value> {
     })
 }
 
-/// Vectors are columns.
 fn append_col(args: &[&Value]) -> FnResult<Value> {
     match (args[0], args[1]) {
         (a, b) if is_row(a) && is_row(b) => {
@@ -397,7 +396,6 @@ fn append_col(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Returns the elements of `a`, followed by those of `b`, as a matrix.
 fn joined(a: &Value, b: &Value, rows: usize, cols: usize) -> FnResult<Value> {
     if a.has_complex() || b.has_complex() {
         let data = [complexes(a)?, complexes(b)?].concat();
@@ -432,7 +430,6 @@ fn is_column(x: &Value) -> bool {
     x.is_scalar() || matches!(x, Value::Vector(_) | Value::ComplexVector(_))
 }
 
-/// Joins the transposes side by side.
 fn append_row(args: &[&Value]) -> FnResult<Value> {
     let (a, b) = (args[0], args[1]);
     if is_column(a) && is_column(b) {

@@ -65,7 +65,6 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
 
 type Points = Vec<Vec<f64>>;
 
-/// Returns the points as one list or two, and the remaining arguments.
 fn inputs<'a, 'v>(args: &'a [&'v Value]) -> FnResult<(Points, Points, &'a [&'v Value])> {
     let x = points(args[0])?;
     // A second list of points is an array with elements like those of the first. With vectors, an array of reals is the

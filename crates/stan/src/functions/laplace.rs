@@ -32,7 +32,6 @@ pub enum Likelihood {
 pub struct LaplaceForm {
     /// The likelihood of the observations.
     pub likelihood: Likelihood,
-    /// Whether the last arguments are settings.
     tuned: bool,
     /// Whether the function draws θ, as `laplace_latent_…` does.
     pub draws: bool,

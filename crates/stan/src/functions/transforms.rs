@@ -114,7 +114,6 @@ fn violation(v: crate::transform::Violation) -> FnError {
     FnError::domain(format!("expected {}, found {}", v.expected, v.found))
 }
 
-/// The log-Jacobians of the elements are summed.
 fn each(x: &Value, f: &mut impl FnMut(&Value) -> FnResult<(Value, f64)>) -> FnResult<(Value, f64)> {
     match x {
         Value::Array(x) => {
@@ -164,7 +163,6 @@ fn constrain(
     ))
 }
 
-/// The value has `more` elements than coordinates.
 fn vector(a: &[&Value], t: &Transform, more: usize) -> FnResult<(Value, f64)> {
     each(a[0], &mut |z| {
         let z = z.slice()?;
@@ -183,7 +181,6 @@ fn matrix(a: &[&Value], t: &Transform, rows: usize, cols: usize) -> FnResult<(Va
     })
 }
 
-/// The further arguments are the numbers of rows and columns.
 fn sized(a: &[&Value], t: &Transform) -> FnResult<(Value, f64)> {
     let rows = a[1].size_arg("rows")?;
     let cols = a.get(2).map_or(Ok(rows), |n| n.size_arg("columns"))?;

@@ -223,7 +223,6 @@ fn row_major_name(dims: &[usize], at: usize) -> String {
     format!("[{}]", path.join(","))
 }
 
-/// Checks the shape of `ty` below the dimensions in `prefix`.
 fn check_shape(ty: &Sized, input: &Input<'_>, prefix: &mut Vec<usize>) -> Result<(), String> {
     let depth = prefix.len();
     let (arrays, inner) = ty.unwind();

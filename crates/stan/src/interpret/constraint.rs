@@ -138,7 +138,6 @@ impl Machine<'_> {
         Ok(ty)
     }
 
-    /// `outer` is the number of copies in the enclosing arrays.
     fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
         Ok(match ty {
             SizedType::Int => Sized::Int,

@@ -227,7 +227,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns `None` for a void function.
     pub(super) fn call_user(
         &mut self,
         id: FunId,

@@ -9,7 +9,6 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 use crate::value::error::{Eval, FnError};
 use crate::value::{Operand, Value};
 
-/// Calls a library function whose first argument is a function.
 pub(crate) fn call(
     machine: &mut Machine<'_>,
     id: BuiltinId,

@@ -27,7 +27,6 @@ const CENTRE: f64 = -205.0 / 72.0;
 const STEP: f64 = 0.02;
 
 enum Observations<'a> {
-    /// The passed function, and its arguments after θ.
     Passed(&'a FunRef, Vec<Operand>),
     /// A library density with its counts, the positions of their latent variables, the mean there, and further
     /// arguments.
@@ -217,7 +216,6 @@ fn observations<'e>(
     ))
 }
 
-/// Returns the marginal log density, or a draw of the latent variables.
 pub(super) fn call(
     machine: &mut Machine<'_>,
     (name, form): (&'static str, LaplaceForm),

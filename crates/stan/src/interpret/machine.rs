@@ -19,7 +19,6 @@ pub struct Machine<'m> {
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
     pub(super) halt: Halt,
-    /// The work since the last check of the interrupt.
     work: u64,
     /// The values of the variables.
     pub slots: Slots,

@@ -11,7 +11,6 @@ use crate::program::{FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 use crate::value::{Operand, Value};
 
-/// The rates of a solver for one lane, which a function of the program computes.
 struct Interpreted<'a, 'm> {
     machine: &'a mut Machine<'m>,
     function: &'a FunRef,
@@ -22,7 +21,6 @@ struct Interpreted<'a, 'm> {
     clocked: bool,
     /// Whether the derivatives with respect to time follow the states and the function returns residuals.
     implicit: bool,
-    /// Whether the states are an array.
     arrays: bool,
     /// The error that ended the evaluation. The solver sees a rejection as NaN, and may step around it.
     error: Option<Box<EvalError>>,

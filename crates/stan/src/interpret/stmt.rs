@@ -186,7 +186,6 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// Returns `None` if there is no next value.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);
@@ -401,7 +400,6 @@ impl Machine<'_> {
     }
 }
 
-/// Returns the scalar itself if the argument is not a container.
 fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
     if arg.is_scalar() {
         return Ok(arg.clone());

@@ -183,7 +183,6 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// All elements of the value must have the same shape.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),

@@ -15,7 +15,6 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
 struct Side<'g, T> {
     outcome: Result<T, Box<EvalError>>,
-    /// The scalar that the side adds to the log density.
     terms: E<'g>,
     /// Nonzero for draws that the branch rejects.
     guard: E<'g>,
@@ -99,7 +98,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Returns the previous condition.
     fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
         let outside = self.tape.taken.get();
         let taken = match outside {
@@ -202,7 +200,6 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// Both sides may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,

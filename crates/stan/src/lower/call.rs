@@ -135,7 +135,6 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// Not all arguments are known.
     pub(super) fn built(
         &mut self,
         id: BuiltinId,
@@ -180,7 +179,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Returns `None` for a void function.
     pub(super) fn call_user(
         &mut self,
         id: FunId,

@@ -94,7 +94,6 @@ fn above<'g>(x: E<'g>, b: E<'g>) -> Option<E<'g>> {
     (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
 }
 
-/// The extents of a value below its array dimensions.
 struct Extents<'c, 'g> {
     cx: &'c Cx<'g>,
     rows: usize,

@@ -213,7 +213,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((idx, drawn))
     }
 
-    /// Computes every candidate and selects the one for index `k` at position `at` of the indices.
     fn chosen(
         &self,
         value: &Sym,

@@ -16,10 +16,8 @@ use crate::value::error::Eval;
 /// the surrounding expression.
 const LONG: usize = 9;
 
-/// The number of earlier products to search.
 const RECENT: usize = 16;
 
-/// The product of all rows of a data variable with one right factor.
 pub(super) struct Product<'g> {
     rows: Arc<Value>,
     factor: jensen_graph::NodeId,
@@ -42,7 +40,6 @@ enum RowPosition {
 }
 
 impl RowPosition {
-    /// Returns the elements of column `j` in the given rows. The product has `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
             RowPosition::One(position) => all.at(j * count + position),

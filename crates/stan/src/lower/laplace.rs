@@ -29,7 +29,6 @@ struct Observed<'a> {
     function: Option<&'a FunRef>,
     args: &'a [Sym],
     drop: bool,
-    /// The number of latent variables.
     n: usize,
     span: Span,
     site: u32,

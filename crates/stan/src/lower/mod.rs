@@ -243,7 +243,6 @@ struct Lower<'p, 'g> {
     halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
-    /// The scalars whose sum is the log density.
     terms: Vec<NodeId>,
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,

@@ -92,7 +92,6 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     })
 }
 
-/// Adds the numbers in the order in which they are reported.
 fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnResult<()> {
     let mut stored = Vec::new();
     within(tape, value, &part.path, &part.ty, &mut stored)?;

@@ -130,7 +130,6 @@ impl<'g> Lower<'_, 'g> {
         bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
-    /// Each element is transformed separately. The second result is the log-Jacobian.
     fn elementwise(
         &mut self,
         constraint: &Constraint,

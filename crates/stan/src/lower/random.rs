@@ -105,7 +105,6 @@ struct Input {
 pub(super) struct Random {
     pub(super) standard: Vec<StandardCall>,
     pub(super) stages: Vec<Stage>,
-    /// The inputs of the graph after the coordinates.
     inputs: Vec<Input>,
     /// The number of stages that must run before each node is known.
     levels: Vec<usize>,
@@ -128,7 +127,6 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Reserves `len` numbers that are known after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {
@@ -255,7 +253,6 @@ type Made<'g> = (E<'g>, Option<E<'g>>);
 
 struct Formula {
     of: Standard,
-    /// Whether containers are handled element by element.
     each: bool,
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }

@@ -41,7 +41,6 @@ impl Call<'_> {
     }
 }
 
-/// Collects the parts of values that depend on parameters, in sequence.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}
@@ -115,7 +114,6 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// `args` are the arguments after the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -219,7 +217,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         value.e(lower.tape).map_err(|e| e.at(span))
     }
 
-    /// Returns the further arguments that depend on parameters, and their number of elements.
     fn passed_on(&self, rest: &[Sym]) -> (Vec<E<'g>>, usize) {
         let mut parts = Vec::new();
         rest.iter()

@@ -397,7 +397,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The size occurs in `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {

@@ -76,7 +76,6 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     vec![diagnostic.help(how)]
 }
 
-/// Returns `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
     // A failure that would also end a fit. It is neither the limit of the trial, nor caused by made-up data.

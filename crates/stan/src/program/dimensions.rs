@@ -41,7 +41,6 @@ fn declared(stmt: &Stmt) -> Option<&Decl> {
     }
 }
 
-/// The outermost size is first.
 fn sizes(ty: &SizedType) -> Option<Vec<&Expr>> {
     match ty {
         SizedType::Int | SizedType::Real => Some(Vec::new()),

@@ -68,7 +68,6 @@ impl LValue {
 }
 
 impl SizedType {
-    /// Visits the sizes and the bounds of tuple components.
     fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             SizedType::Int | SizedType::Real | SizedType::Complex => {}

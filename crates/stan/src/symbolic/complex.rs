@@ -7,8 +7,6 @@ use num_complex::Complex64;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::{Mat, Value};
 
-/// Appends all numbers of a complex value to `out` in storage order. Appends its array extents to `array`, and
-/// returns its other extents.
 fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> Option<Leaf> {
     Some(match value {
         Value::Complex(z) => {

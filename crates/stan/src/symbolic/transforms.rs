@@ -152,7 +152,6 @@ fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     }
 }
 
-/// Transforms elements with two bounds, some of which are infinite.
 fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
     let split = |bound: Bound<'g>| match bound {

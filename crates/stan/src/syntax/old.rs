@@ -47,7 +47,6 @@ struct Old<'a> {
 struct Declaration {
     ty: Range<usize>,
     names: Vec<Named>,
-    /// The position of the `;`.
     end: usize,
 }
 
@@ -65,7 +64,6 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Whether an array declaration in today's syntax begins here.
     fn begins_array(&self, at: usize) -> bool {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
@@ -115,7 +113,6 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Positions inside brackets do not count.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -166,8 +163,6 @@ impl<'a> Old<'a> {
         self.is_unsized(open, close).then_some(close)
     }
 
-    /// Finds the names of densities that are defined as `…_log`. In today's syntax, a density with an integer variate
-    /// ends in `_lpmf`.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
             if self.kind(at) != TokenKind::RealType

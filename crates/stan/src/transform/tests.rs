@@ -1,6 +1,5 @@
 use super::*;
 
-/// Returns transforms, their shapes, and the positions of the free elements in the column-major value.
 fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
     let all = |n: usize| (0..n).collect::<Vec<_>>();
     let below = |n: usize, diagonal: bool| -> Vec<usize> {
@@ -306,7 +305,6 @@ fn violations_name_the_element() {
     );
 }
 
-/// Nothing overflows to NaN far out in the tails.
 #[test]
 fn tails_stay_finite() {
     for z in [-700.0, -40.0, 40.0, 700.0] {

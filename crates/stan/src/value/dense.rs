@@ -384,7 +384,6 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     signed(left, order.iter().map(|j| norms[*j]).collect(), right)
 }
 
-/// Makes the largest component of each pair of vectors positive.
 fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec<f64>, Matrix) {
     for j in 0..values.len() {
         let larger = |a: f64, x: &f64| if x.abs() > a.abs() { *x } else { a };

@@ -72,7 +72,6 @@ impl fmt::Display for IndexError {
     }
 }
 
-/// Positions count from 0.
 enum Pos {
     One(usize),
     Span(usize, usize),

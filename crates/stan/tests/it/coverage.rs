@@ -14,7 +14,6 @@ use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::program::{BuiltinId, FunctionType, Level, Type};
 use jensen_stan::{NoIncludes, check};
 
-/// The largest number of array dimensions of an argument.
 const DEPTH: usize = 2;
 
 #[derive(Clone, Copy, Default)]
@@ -23,7 +22,6 @@ struct Verdict {
     interpreter: bool,
 }
 
-/// The name of a family, and whether a function belongs to it.
 type Family = (&'static str, fn(&str, &FunctionType) -> bool);
 
 /// Each function belongs to the first family that accepts it.
@@ -72,7 +70,6 @@ fn legal(name: &str, signature: &FunctionType) -> bool {
             .all(|p| depth(&p.ty) <= DEPTH && !function(&p.ty))
 }
 
-/// Returns a declaration with sizes, and an expression for its elements that depends on `z`.
 fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     let (depth, leaf) = ty.unwind();
     let size = if matches!(leaf, Type::Matrix | Type::ComplexMatrix) {

@@ -43,7 +43,6 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     assert_eq!(locations(&of_parameters), [(2, 10)]);
 }
 
-/// The results are the line, whether it is an error, and the message.
 fn refused(source: &str) -> Vec<(usize, bool, String)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
@@ -100,7 +99,6 @@ fn where_a_search_for_a_mode_begins_may_depend_on_parameters() {
     assert!(refused.program.is_none());
 }
 
-/// Both evaluators must agree.
 fn both(source: &str, z: &[f64]) -> f64 {
     let model = crate::support::bind(source, "{}").unwrap();
     let known = model.log_density(z, true, false).unwrap();

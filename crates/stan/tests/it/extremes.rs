@@ -62,7 +62,6 @@ fn points(path: &Path) -> BTreeMap<String, Vec<Point>> {
     found
 }
 
-/// Integers are data and the other arguments are parameters.
 fn program(name: &str, whole: usize, arguments: usize) -> String {
     let words: Vec<String> = (0..arguments).map(|i| format!("x{i}")).collect();
     let declared = |range: std::ops::Range<usize>, ty: &str| -> String {

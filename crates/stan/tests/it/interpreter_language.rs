@@ -219,7 +219,6 @@ fn printing() {
     assert_eq!(lines, ["p = 0.25 m = [[1,2.5],[3,1e+10]]"]);
 }
 
-/// Returns the kind and the text of the error of a model block.
 fn failure(functions: &str, model: &str) -> (ErrorKind, String, String) {
     let source =
         format!("functions {{ {functions} }}\nparameters {{ real p; }}\nmodel {{ {model} }}\n");

@@ -8,7 +8,6 @@ use jensen_stan::interpret::ErrorKind;
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use serde_json::Value;
 
-/// A value, its gradient and its Hessian.
 type Found = (f64, Vec<f64>, Vec<Vec<f64>>);
 
 /// All lanes of the batch share the point.

@@ -72,7 +72,6 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
     }
 }
 
-/// The number of calls that were started on another thread.
 static APART: AtomicUsize = AtomicUsize::new(0);
 
 /// The calls are transforms, systems with a vector, and arrays of arrays that are small individually.

@@ -77,7 +77,6 @@ fn reference_values() {
     corpus::check_every(check_model);
 }
 
-/// The largest number of coordinates for which the test checks all second derivatives.
 const WHOLE: usize = 200;
 
 /// Checks that every second derivative outside the pattern is zero, and returns the number of these entries.

@@ -141,7 +141,6 @@ fn compare(model: &BoundModel) -> Result<(), String> {
     Ok(())
 }
 
-/// Declares only the parameters that the block names.
 fn check(statements: &str) -> Result<(), String> {
     let declared: String = PARAMETERS
         .lines()

@@ -19,8 +19,6 @@ const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/wiener.json"), 12, true),
 ];
 
-/// Returns the value, gradient and Hessian at a point with unconstrained parameters, and the value that the interpreter
-/// gives.
 fn derivatives(
     statement: &str,
     names: &[String],

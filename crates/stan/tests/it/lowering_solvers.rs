@@ -248,7 +248,6 @@ fn differential_algebraic_equations() {
     }
 }
 
-/// An equation written with residuals has the same solution as the equation written with rates.
 #[test]
 fn rates_as_residuals() {
     let rates = DECAY.replace(

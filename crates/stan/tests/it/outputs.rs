@@ -8,7 +8,6 @@ use jensen_stan::outputs::Outputs;
 /// The number is not a multiple of the lanes of a vector.
 const DRAWS: usize = 21;
 
-/// Programs that only the interpreter can evaluate.
 const LEFT_TO_THE_INTERPRETER: &[&str] = &[];
 
 fn points(dim: usize, scale: f64) -> Vec<f64> {
@@ -28,7 +27,6 @@ fn keys() -> Vec<DrawKey> {
         .collect()
 }
 
-/// Returns the number of draws that the graph computed.
 fn compare(source: &str, data: &str, scale: f64) -> Result<usize, String> {
     let bound = bind(source, data).map_err(|e| e.to_string())?;
     let (points, keys) = (points(bound.unconstrained_dim(), scale), keys());

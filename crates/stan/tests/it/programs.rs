@@ -36,7 +36,6 @@ fn strip(program: &str) -> String {
         .collect()
 }
 
-/// Returns the program with the checker's messages below the lines at which they point, and whether it was accepted.
 fn annotate(program: &str) -> (String, bool) {
     let checked = check(program, "test", &NoIncludes);
     let mut out = String::new();

@@ -236,7 +236,6 @@ fn many_cases() {
     damaged(MANY);
 }
 
-/// Expression ids must be unique and below the count, and calls must have arguments.
 fn verify(program: &Program) {
     let mut seen = vec![false; program.expr_count as usize];
     let mut visit = |expr: &Expr| {

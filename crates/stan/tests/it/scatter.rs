@@ -82,7 +82,6 @@ fn elements_of_vectors_scatter_about_their_means() {
     }
 }
 
-/// The form of a statement of joint vectors, with their number and length.
 const TOGETHER: [(&str, &str, usize, usize); 4] = [
     (
         "vector[6] f",

@@ -65,7 +65,6 @@ fn parameters(family: &Univariate) -> Vec<f64> {
     }
 }
 
-/// Returns the largest count with non-negligible mass.
 fn last_count(family: &str) -> i32 {
     match family {
         "bernoulli" | "bernoulli_logit" => 1,

@@ -45,7 +45,6 @@ const MOST: usize = 1 << 30;
 
 pub(super) struct Iterations<'g> {
     count: usize,
-    /// The plain vector of each column.
     plain: HashMap<NodeId, NodeId>,
     /// The mask of the code around the loop.
     taken: Option<NodeId>,
@@ -78,20 +77,16 @@ pub(super) struct Turning<'g> {
     iterations: Vec<Iterations<'g>>,
     /// The number of loops vectorised so far, from which each takes its level.
     levels: u32,
-    /// Whether any columns have been created.
     pub(super) turned: bool,
     /// The loops that must be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
     /// The placeholders for a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// The effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// The values that variables had before the iterations.
     befores: BTreeMap<VarId, Sym>,
     slices: ragged::Slices,
 }
 
-/// The state to restore if the iterations cannot be vectorised.
 struct Before {
     slots: Vec<Option<Sym>>,
     terms: usize,
@@ -312,7 +307,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Vectorises the effects of the body, and sets the outer variables to their values after the loop.
     fn settle(
         &mut self,
         carried: &overlay::Carried,

@@ -65,7 +65,6 @@ enum Did {
     Added(NodeId),
 }
 
-/// A scalar from outside the loop that the iterations changed.
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
     /// The previous value, if the scalar has grown.
@@ -74,7 +73,6 @@ pub(super) struct Changed<'g> {
     pub(super) by: E<'g>,
 }
 
-/// The variables from outside the loop to which the body assigns, with their placeholders.
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
     /// The overlays of containers, including the elements written before.
@@ -499,7 +497,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// Computes the value of a scalar after the loop from its increments or assignments over all iterations.
     pub(super) fn changed(&self, changed: &Changed<'g>, all: E<'g>) -> FnResult<(VarId, Sym)> {
         let value = match &changed.before {
             Some(before) => before.e(self.tape)? + all,

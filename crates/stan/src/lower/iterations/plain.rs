@@ -7,7 +7,6 @@ use super::one_by_one;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// The largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
 /// A sum of columns: products of data with values that all iterations share, and a remainder.
@@ -94,7 +93,6 @@ fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A value that all iterations share is returned unchanged.
     pub(super) fn plain(&mut self, root: NodeId) -> FnResult<E<'g>> {
         let tape = self.tape;
         let Some(iterations) = self.turning.iterations.last_mut() else {
@@ -155,7 +153,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `args` are the arguments of the column as vectors.
 fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnError> {
     Ok(match graph.op(id) {
         Op::Record(column) => match graph.record_data(column) {

@@ -27,7 +27,6 @@ struct Slice<'p> {
     base: &'p Expr,
     from: &'p Expr,
     to: &'p Expr,
-    /// Whether `to` is a length.
     length: bool,
 }
 
@@ -65,7 +64,6 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,

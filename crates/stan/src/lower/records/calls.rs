@@ -40,7 +40,6 @@ const SUMS: &[&str] = &[
 ];
 
 impl Lower<'_, '_> {
-    /// Returns `None` if no argument is a container over the records.
     pub(in crate::lower) fn each_record(
         &self,
         args: &[Sym],
@@ -65,7 +64,6 @@ impl Lower<'_, '_> {
         Ok(args.iter().map(Sym::one_record).collect())
     }
 
-    /// At least one operand is a container over the records.
     pub(in crate::lower) fn binary_of_records(
         &self,
         op: BinaryOp,
@@ -222,8 +220,6 @@ impl Lower<'_, '_> {
             .map_err(|e| e.at(span))
     }
 
-    /// Lowers functions of extents that are the number of records, and functions that create containers with such
-    /// extents.
     fn sized_by_records(&self, name: &str, args: &[Sym]) -> Option<FnResult<Sym>> {
         if let [Sym::Records(one)] = args {
             let dims = match one.dims() {
@@ -313,7 +309,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The arguments are numbers that are known for each record.
     fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let unsupported = || {
             FnError::records(format!(
@@ -354,7 +349,6 @@ impl Lower<'_, '_> {
 
 enum Kind {
     Each,
-    /// The result is the sum over records of the values for each record's part.
     Sum,
     /// The function needs all records together, which is not supported.
     Refused,

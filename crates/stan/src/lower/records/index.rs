@@ -13,7 +13,6 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// An index whose values may differ between records.
 pub(in crate::lower) enum Given {
     All,
     One(Sym),
@@ -24,7 +23,6 @@ pub(in crate::lower) enum Given {
 }
 
 enum RecordPos {
-    /// The index is the same for all records.
     Fixed(Pos),
     /// Each record has its own position, counted from 0. The flag is true if the dimension remains as the dimension of
     /// the records.
@@ -138,7 +136,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns `None` unless the indices are the same for all records.
     pub(in crate::lower) fn plain_indices(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
         let own = |value: &Sym| value.has_records(self.tape);
         let any = given.iter().any(|given| match given {

@@ -13,7 +13,6 @@ use crate::value::error::{Eval, FnError};
 struct Carried {
     var: VarId,
     before: Sym,
-    /// The placeholder for the value after the previous record.
     stand_in: Sym,
 }
 
@@ -113,8 +112,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Replaces the variables to which the body may assign by inputs, which represent the values after the previous
-    /// record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
         let mut carried = Vec::new();

@@ -54,7 +54,6 @@ pub struct LoweredRecords {
 }
 
 pub(super) struct Axis {
-    /// The variable that counts the records.
     var: VarId,
     count: usize,
     /// The number of records in a batch.
@@ -64,7 +63,6 @@ pub(super) struct Axis {
     separation: Separation,
     /// Data that have the number of records as an extent, but not as the leading one.
     inner: Vec<VarId>,
-    /// Whether the current code is inside a loop over the records.
     inside: bool,
     /// Whether these records are only some of all records. If so, no value may depend on all of them.
     block: bool,

@@ -57,7 +57,6 @@ fn read() -> Library {
     Library { entries, classes }
 }
 
-/// Ignores separators inside brackets.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut out, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, c) in text.char_indices() {
@@ -127,7 +126,6 @@ fn pattern(text: &str) -> Pattern<'_> {
     }
 }
 
-/// A word that is not a class of types is its own only member.
 fn class(word: &str) -> Vec<&str> {
     match library_classes().iter().find(|(name, _)| *name == word) {
         Some((_, types)) => types.split('|').collect(),
@@ -286,7 +284,6 @@ pub(super) fn function_positions(patterns: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns which of `...` and `...2` the word is, if it is one of them.
 fn rest_group(word: &str) -> Option<usize> {
     match word {
         "..." => Some(0),

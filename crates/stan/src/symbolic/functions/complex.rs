@@ -11,7 +11,6 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// The real and the imaginary part of a complex number.
 type Z<'g> = (E<'g>, E<'g>);
 type Unary = for<'g> fn(Z<'g>) -> Z<'g>;
 
@@ -114,10 +113,8 @@ const BY_PART: &[&str] = &[
     "transpose",
 ];
 
-/// Functions that depend only on the extents.
 const OF_SHAPE: &[&str] = &["cols", "dims", "num_elements", "rows", "size"];
 
-/// Functions that are linear in each of two arguments.
 const BILINEAR: &[&str] = &[
     "diag_post_multiply",
     "diag_pre_multiply",
@@ -382,7 +379,6 @@ fn prod(cx: &Cx<'_>, re: &Sym, im: &Sym) -> FnResult<Sym> {
     Ok(Sym::complex(a.into(), b.into()))
 }
 
-/// Transforms columns, or columns and rows, by products with constant matrices.
 fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnResult<Sym> {
     let dims = z[0].dims()?;
     let (rows, cols) = dims.leaf.extents();

@@ -259,7 +259,6 @@ fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     none.select(low, all.select(high, between))
 }
 
-/// Reflects the argument for x ≤ 0.
 fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();

@@ -113,7 +113,6 @@ fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     Reflected { q, r, diagonal }
 }
 
-/// The diagonal of R is not negative.
 fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     let (m, n) = cx.extents(a)?;
     let inner = if thin { m.min(n) } else { m };

@@ -38,7 +38,6 @@ pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     stationary(cx, args, |d2| (-0.5 * d2).exp())
 }
 
-/// Returns the number of points, the number of coordinates of each point, and the elements, point after point.
 fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
     let dims = x.dims()?;
     let n = dims.array.first().copied().unwrap_or(0);

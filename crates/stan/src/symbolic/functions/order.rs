@@ -14,7 +14,6 @@ pub const TABLE: &[(&str, Build)] = &[
     ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
 ];
 
-/// Counts the elements that are smaller than the element at the given index.
 fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = args[0].dims()?.size();
     let s = args[1].size("the index")?;

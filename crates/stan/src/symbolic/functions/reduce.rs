@@ -107,7 +107,6 @@ fn prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(tree(&x, &|a, b| a * b).into())
 }
 
-/// Combines values in a balanced tree.
 fn tree<'g>(x: &[E<'g>], join: &dyn Fn(E<'g>, E<'g>) -> E<'g>) -> E<'g> {
     if x.len() == 1 {
         return x[0];

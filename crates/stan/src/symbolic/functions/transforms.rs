@@ -227,7 +227,6 @@ fn freed<'g>(
     Ok((to, free, zero))
 }
 
-/// Returns the rows of the lower triangle, with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))

@@ -6,7 +6,6 @@ use super::{Failed, MAX_HEIGHT, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// The binding powers, from loose to tight.
 const TERNARY: u8 = 1;
 const OR: u8 = 2;
 const AND: u8 = 3;
@@ -58,7 +57,6 @@ struct Parts {
     op: Option<(InfixOp, Span)>,
 }
 
-/// Returns the operator that joins the parts of a chain, if a part may end at `op`.
 fn part_ends(op: InfixOp) -> Option<InfixOp> {
     match op {
         InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),
@@ -266,7 +264,6 @@ impl Parser<'_> {
         Ok(Index::Between(first, self.expr()?))
     }
 
-    /// The closing token is not consumed.
     pub(super) fn exprs(&mut self, close: TokenKind) -> Parsed<Vec<Expr>> {
         let mut out = Vec::new();
         if self.peek() == close {

@@ -19,7 +19,7 @@ pub const MAX_HEIGHT: u32 = 400;
 /// The number of syntax errors after which further reports are not useful.
 const MAX_ERRORS: usize = 30;
 
-/// A parsing failure whose error has been reported.
+/// Parsing failed, and the error has been reported.
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 
@@ -361,7 +361,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips past the body of the function, or past the `;` of a declaration.
     fn skip_function(&mut self, start: usize) {
         let mut braces = 0usize;
         self.at = start;

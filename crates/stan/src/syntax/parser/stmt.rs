@@ -10,7 +10,6 @@ use crate::source::Span;
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
-    /// Parses one statement, or several declarations that share a type. After an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let start = self.at;
         let start_span = self.span();
@@ -383,7 +382,6 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Parses statements that begin with an expression: assignments, `~`, calls.
     fn expression_statement(&mut self) -> Parsed<StmtKind> {
         use TokenKind as T;
         let target = self.expr()?;

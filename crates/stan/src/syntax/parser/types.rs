@@ -6,7 +6,6 @@ use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Returns the smallest and the largest number of sizes in brackets.
 fn size_counts(base: &BaseType) -> (usize, usize) {
     use BaseType::*;
     match base {
@@ -18,7 +17,6 @@ fn size_counts(base: &BaseType) -> (usize, usize) {
 }
 
 impl Parser<'_> {
-    /// Parses a type such as `array[n] vector<lower=0>[m]`, up to the name.
     pub(super) fn sized_type(&mut self) -> Parsed<SizedType> {
         self.nested(Self::sized_type_inner)
     }

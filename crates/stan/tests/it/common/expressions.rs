@@ -59,7 +59,6 @@ const PAIRS: &[&str] = &[
     "if_pair(#)",
 ];
 
-/// Functions that reduce a vector, `#`, to a real.
 const REDUCED: &[&str] = &[
     "sum(#)",
     "mean(#)",
@@ -87,7 +86,6 @@ const REDUCED: &[&str] = &[
     "to_matrix(#, 1, N)[1, 2]",
 ];
 
-/// Functions that reduce a matrix, `#`, to a real.
 const OF_MATRIX: &[&str] = &[
     "sum(#)",
     "trace(#)",
@@ -162,7 +160,6 @@ const VECTORS: &[&str] = &[
     "append_row(append_row(#[3:3], #[1:1]), #[2:2])",
 ];
 
-/// Expressions for matrices, with the same placeholders.
 const MATRICES: &[&str] = &[
     "(@ + @)",
     "(@ * $)",
@@ -411,7 +408,6 @@ impl Generator {
         }
     }
 
-    /// Replaces `#` in a template by expressions of `kind`, `@` by matrices, and `$` by reals.
     fn replace(&mut self, template: &str, kind: Kind, depth: usize) -> String {
         let mut out = String::new();
         for mark in template.chars() {

@@ -152,12 +152,10 @@ struct Generator {
     functions: Vec<String>,
     fresh: usize,
     loops: Vec<String>,
-    /// Whether expressions must not depend on parameters.
     only_data: bool,
 }
 
 impl Generator {
-    /// SplitMix64.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -192,7 +190,6 @@ impl Generator {
         });
     }
 
-    /// Adds the variables of the data block, or arguments with the same names.
     fn add_data(&mut self, data: bool) {
         for (name, kind) in [
             ("N", Kind::Int),

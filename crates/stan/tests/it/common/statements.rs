@@ -37,7 +37,6 @@ const DENSITIES: &[(&str, &str)] = &[
     ("neg_binomial_2_log", "irp"),
 ];
 
-/// Statements over whole vectors: `#` is a vector, `@` a matrix, `$` a real.
 const WHOLE: &[&str] = &[
     "# ~ multi_normal(#, add_diag(tcrossprod(tanh(@)), 1))",
     "# ~ multi_normal_cholesky(#, cholesky_decompose(add_diag(tcrossprod(tanh(@)), 1)))",

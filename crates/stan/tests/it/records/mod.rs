@@ -177,7 +177,6 @@ fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     Ok(Some(linear.width()))
 }
 
-/// Returns the `int`s of data that may count records.
 fn counts(model: &BoundModel) -> Vec<String> {
     let program = model.program();
     program
@@ -311,7 +310,6 @@ fn programs_whose_records_interact_say_where() {
     assert!(error.message.contains("count the records: `N`"), "{error}");
 }
 
-/// Cuts every value that has an element for each record.
 fn subset(data: &str, count: &str, batch: &[u32]) -> String {
     let mut data: Value = serde_json::from_str(data).expect("JSON");
     let records = data[count].as_u64().expect("a number of records") as usize;
@@ -387,7 +385,6 @@ fn a_batch_is_the_program_on_its_records() {
     }
 }
 
-/// Compares lane l with record l alone against batches of one record at all lanes.
 fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     let (dim, pairs) = (z.rows(), [2, 0, 2]);
     let mut ws = records.workspace(LANES, 1);

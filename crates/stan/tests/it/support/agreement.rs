@@ -28,7 +28,6 @@ const LANES: usize = 5;
 /// The tolerance, relative to the value and to the possible change of the value by rounding in the program itself.
 const TOLERANCE: f64 = 1e-8;
 
-/// Returns a number that is about standard normal.
 fn noise(state: &mut u64) -> f64 {
     let mut sum = -6.0;
     for _ in 0..12 {
@@ -177,7 +176,6 @@ fn value(model: &BoundModel, z: &[f64]) -> Option<f64> {
         .filter(|x| x.is_finite())
 }
 
-/// Generated quantities must not panic.
 fn generate(model: &BoundModel, z: &[f64]) {
     let mut out = Vec::new();
     if model
