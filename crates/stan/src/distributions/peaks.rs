@@ -53,7 +53,7 @@ pub fn poisson_log(y: f64, eta: f64) -> f64 {
 pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     let excess = n.mul_add(p, -y);
     let part = |count: f64, chance: f64, excess: f64| match count {
-        // The probability does not matter without trials.
+        // A count of zero contributes nothing, for any probability.
         0.0 => 0.0,
         _ => count * log_ratio(n * chance, count, excess),
     };

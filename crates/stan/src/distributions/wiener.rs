@@ -25,7 +25,7 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// The fall of the log density below which contributions are negligible. It is twice the exponent: densities have
+/// The fall of the log density beyond which contributions are negligible. It is twice the exponent: densities have
 /// decreased by e⁻⁴⁰ relative to the end of a range of times.
 const FALL: f64 = 80.0;
 
@@ -178,7 +178,7 @@ enum Range {
     Before,
     /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
-    /// All times after the outcome.
+    /// All times after the latest possible decision.
     Beyond,
 }
 

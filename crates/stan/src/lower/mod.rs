@@ -123,7 +123,7 @@ impl From<Box<EvalError>> for LowerError {
 
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Half of the node limit applies instead if it is larger.
+/// The limit is half of the node limit if that is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// The number of steps between two checks of the interrupt.
@@ -368,7 +368,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// Draws for which a guard holds get NaN.
+    /// The value is NaN for draws for which a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

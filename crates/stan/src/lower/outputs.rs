@@ -13,7 +13,7 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// A larger program is left to the interpreter.
+/// The interpreter evaluates programs with larger graphs.
 const NODE_LIMIT: usize = 4_000_000;
 
 /// The reported values of a program with its data, as a graph, and the random numbers that this graph receives.

@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// Each stage recomputes the results of earlier ones.
+/// The number is limited because each stage recomputes the results of the earlier stages.
 const MOST_STAGES: usize = 8;
 
 /// Later inputs are larger.

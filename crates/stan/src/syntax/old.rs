@@ -156,7 +156,7 @@ impl<'a> Old<'a> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// Returns the position of the closing bracket of an argument or a result such as `real[,] x`.
+    /// Returns the position of the bracket that closes the dimensions of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
