@@ -16,7 +16,7 @@ pub trait LogDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;
 
-    /// Returns the unconstrained dimension d.
+    /// Returns the number d of unconstrained coordinates.
     fn dim(&self) -> usize;
 
     /// Returns scratch memory for batches of up to `lanes` draws.
@@ -40,20 +40,21 @@ pub trait LogDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// The exchangeable records over which the density sums, for minibatch methods.
+    /// Returns the exchangeable records over which the density sums, for minibatch methods.
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
 
-    /// The cost of a value and gradient per draw, in elementary operations, each of which takes about a nanosecond.
-    /// `None` if the cost is unknown or depends on the point, as with an adaptive solver. If it is `None`, inference
-    /// does not evaluate the density far from the known mass of the posterior, and it refines early instead of checking
-    /// the fit with many draws.
+    /// Returns the cost of a value and gradient per draw, in elementary operations, each of which takes about a
+    /// nanosecond. `None` means that the cost is unknown or depends on the point, as with an adaptive solver. Inference
+    /// then does not evaluate the density far from the known mass of the posterior, and it refines early instead of
+    /// checking the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// The pairs of coordinates whose mixed second derivative may be nonzero; `None` if the density does not know them.
+    /// Returns the pairs of coordinates whose mixed second derivative may be nonzero, or `None` if the density does not
+    /// know them.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -98,9 +99,9 @@ impl<D: LogDensity> LogDensity for &D {
 /// A log density with Hessian-vector products (forward over reverse).
 ///
 /// [`linearize`](Self::linearize) fixes the draws. [`apply`](Self::apply) may then be called many times, for example by
-/// conjugate gradients.
+/// the method of conjugate gradients.
 pub trait TwiceDifferentiable: LogDensity {
-    /// Fixes the draws at which [`apply`](Self::apply) multiplies.
+    /// Fixes the draws at which [`apply`](Self::apply) evaluates the Hessian.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
 
     /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
@@ -109,7 +110,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Calls [`linearize`](Self::linearize) and one [`apply`](Self::apply).
+    /// Calls [`linearize`](Self::linearize), then [`apply`](Self::apply) once.
     fn hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.linearize(ws, z);
         self.apply(ws, v, out);

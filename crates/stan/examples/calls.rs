@@ -44,8 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a program with a call. It skips functions that other parts cover, and functions with arguments that it
-/// cannot make.
+/// Skips functions that other parts cover, and functions with arguments that the program cannot make.
 fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
     if name.ends_with("_lp") || signature.result == Type::Void {
         return None;
@@ -89,7 +88,6 @@ fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<Stri
     Some(text)
 }
 
-/// The functions that are passed as arguments.
 const FUNCTIONS: &str = "functions {
   vector decay(real t, vector y, real a) { return -(1e6 + a) * y; }
   vector hidden(real t, vector y, vector dy, real a) { return dy + (1e3 + a) * y; }
@@ -99,7 +97,6 @@ const FUNCTIONS: &str = "functions {
 }
 ";
 
-/// Returns programs with a call of a function with a function argument, with many states or times.
 fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     let mut made = Vec::new();
     let mut add = |names: &[&str], call: &dyn Fn(&str, usize, usize) -> String| {
@@ -149,7 +146,6 @@ fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     made
 }
 
-/// Returns an expression of a type. It is large as often as not.
 fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     let length = [3, 1000, 1_000_000, 10_000_000][dice.below(4)];
     let extent = [3, 150, 400, 1500][dice.below(4)];
@@ -174,7 +170,6 @@ fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     })
 }
 
-/// A stream of random numbers (SplitMix64).
 struct Dice(u64);
 
 impl Dice {

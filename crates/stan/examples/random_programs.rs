@@ -4,7 +4,7 @@
 //! * `density`: evaluates generated programs by both evaluators, with derivatives;
 //! * `check`: passes generated programs through the checker and the printer;
 //! * `text`: passes random bytes through the checker;
-//! * `corpus`: damaged programs of the model corpus through the checker and, if accepted, the evaluators.
+//! * `corpus`: passes damaged programs of the model corpus through the checker and, if accepted, the evaluators.
 //!
 //! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 use jensen_stan::pretty::{print_program, show_tree};
 use jensen_stan::{NoIncludes, check};
 
-/// A stream of random numbers (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -41,7 +40,6 @@ impl Random {
     }
 }
 
-/// Collects programs of the corpus with their data.
 fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the corpus")
@@ -59,7 +57,6 @@ fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// Moves, repeats or removes pieces of a text, or inserts pieces of another text.
 fn damage(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {
@@ -129,7 +126,7 @@ fn main() -> ExitCode {
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models"),
             &mut models,
         );
-        // Large data make every case slow without making it different.
+        // Large data make every case slower but not different.
         models.retain(|(_, data)| data.len() < 20_000);
     }
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();

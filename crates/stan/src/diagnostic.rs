@@ -130,7 +130,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds a text at the primary location.
+    /// Sets the text at the primary location.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
@@ -145,13 +145,13 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact.
+    /// Adds a note, which states a further fact.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self
     }
 
-    /// Adds advice.
+    /// Adds advice on how to fix the problem.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help.push(text.into());
         self
@@ -173,7 +173,6 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The largest number of diagnostics that are shown in full. The others are only counted.
 const SHOWN: usize = 50;
 
 /// Renders the diagnostics as text with source excerpts, in the given order, separated by blank lines. From the

@@ -1,4 +1,4 @@
-//! Computes the reported values of draws. If the program has a graph for them, it computes many draws at once.
+//! Computes the reported values of draws. If the program has a graph for them, many draws are computed at once.
 //! Otherwise they are computed one by one.
 
 use std::sync::OnceLock;
@@ -34,14 +34,12 @@ pub struct Outputs {
     programs: OnceLock<Option<Programs>>,
 }
 
-/// The planned graph.
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
     /// Computes the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// The number of draws that are evaluated together.
     block: usize,
 }
 
@@ -80,7 +78,7 @@ impl Outputs {
         blocks
             .flat_map(|(block, keys)| {
                 let first = block * programs.block * dim;
-                // If the evaluation is to end, the interpreter reports it.
+                // The interpreter reports an interrupt.
                 match self.bound.halt().check(Span::default()) {
                     Ok(()) => programs.run(&points[first..first + keys.len() * dim], keys),
                     Err(_) => vec![None; keys.len()],
@@ -119,7 +117,7 @@ impl Programs {
             .map(|output| planned(std::slice::from_ref(output)))
             .zip(stages)
             .collect();
-        // Random numbers that do not affect a reported value are not drawn.
+        // Random numbers that affect no reported value are not drawn.
         let mut used = vec![false; graph.inputs().len()];
         mark_inputs(&values, &mut used);
         for (program, calls) in stages.iter_mut().rev() {
@@ -143,8 +141,7 @@ impl Programs {
         }
     }
 
-    /// Returns the values at each of at most [`block`](Self::block) draws. A draw that needs the interpreter gives
-    /// `None`.
+    /// Evaluates at most [`block`](Self::block) draws. A draw that needs the interpreter gives `None`.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -206,7 +203,6 @@ impl Programs {
     }
 }
 
-/// Marks the inputs that a program reads.
 fn mark_inputs(program: &Program, used: &mut [bool]) {
     let graph = program.graph();
     for id in graph.ids() {
@@ -216,7 +212,6 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// Returns output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);

@@ -35,7 +35,7 @@ pub struct VarId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunId(pub u32);
 
-/// Identifies an expression. It is unique in the program and less than [`Program::expr_count`].
+/// The identifier of an expression, which is unique in the program and less than [`Program::expr_count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
 
@@ -58,7 +58,7 @@ pub enum VarKind {
     Loop,
 }
 
-/// A variable. Each declaration has its own.
+/// A variable. Every declaration introduces a new one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     /// The name in the source.
@@ -78,7 +78,7 @@ pub struct Var {
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// The identity of the expression.
+    /// The identifier of the expression.
     pub id: ExprId,
     /// The kind of the expression.
     pub kind: ExprKind,
@@ -90,7 +90,7 @@ pub struct Expr {
     pub span: Span,
 }
 
-/// Kinds of expression.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// An integer literal. It fits 32 bits.
@@ -118,12 +118,12 @@ pub enum ExprKind {
     Index(Box<Expr>, Vec<Index>),
     /// `{a, b, …}`: an array of one or more elements of the same type.
     ArrayLit(Vec<Expr>),
-    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors. `ty` says which. `[]` is an
-    /// empty row vector.
+    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors. [`Expr::ty`] tells the two apart.
+    /// `[]` is an empty row vector.
     RowVectorLit(Vec<Expr>),
     /// `(a, b, …)` with one element, as in `(a,)`, or more.
     TupleLit(Vec<Expr>),
-    /// `t.k`. Here `k` counts from 0, and in the source from 1.
+    /// `t.k`, a component of a tuple. The index counts from 0, whereas the source counts from 1.
     TupleProj(Box<Expr>, u32),
     /// A function call. Its type is never void.
     Call(Call),
@@ -146,7 +146,7 @@ pub struct Call {
     /// Variadic library functions (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first. The other
     /// arguments follow in source order, promoted to the parameter types of the passed function.
     pub args: Vec<Expr>,
-    /// Whether it was called as `_lupdf` or `_lupmf`, so that additive constants may be dropped.
+    /// Whether the call uses the suffix `_lupdf` or `_lupmf`, so that additive constants may be dropped.
     pub unnormalised: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct Call {
 pub struct FunRef {
     /// The function, normalised as in [`Call`].
     pub callee: Callee,
-    /// Whether it was passed as `_lupdf` or `_lupmf`.
+    /// Whether the function is named with the suffix `_lupdf` or `_lupmf`.
     pub unnormalised: bool,
 }
 
@@ -204,7 +204,7 @@ pub enum BinaryOp {
     Sub,
     /// `*`, the product of linear algebra.
     Mul,
-    /// `/`, but never of two `int`. It is right division if the right operand is a matrix.
+    /// `/`, except between two `int`s. It is right division if the right operand is a matrix.
     Div,
     /// `%/%`, or `/` of two `int`. It rounds towards zero.
     IntDiv,
@@ -275,7 +275,7 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// Kinds of statement.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
     /// A declaration.
@@ -284,8 +284,7 @@ pub enum StmtKind {
     Assign(Assign),
     /// `target += e`. Adds the sum of all elements of `e` to the log density.
     TargetPlus(Expr),
-    /// `jacobian += e`. It is like `target +=`, but applies only if the log density includes the Jacobian of the
-    /// transforms.
+    /// `jacobian += e`. Adds like `target +=`, but only if the log density includes the Jacobian of the transforms.
     JacobianPlus(Expr),
     /// `x ~ f(…)`
     Tilde(Tilde),
@@ -293,8 +292,8 @@ pub enum StmtKind {
     Call(Call),
     /// `print(…)`
     Print(Vec<Message>),
-    /// `reject(…)`. Rejects the point: its log density is −∞. For transformed data or generated quantities, see the
-    /// manual.
+    /// `reject(…)`. Rejects the point, so that its log density is −∞. The Stan reference manual describes the effect in
+    /// transformed data and generated quantities.
     Reject(Vec<Message>),
     /// `fatal_error(…)`. Ends the run.
     FatalError(Vec<Message>),
@@ -365,8 +364,8 @@ pub struct Decl {
     pub var: VarId,
     /// The type with sizes.
     pub ty: SizedType,
-    /// The constraint on each innermost value, below all arrays. It is `None` for tuples, whose components have their
-    /// own.
+    /// The constraint on each innermost value, below all arrays. It is `None` for tuples, because each component has
+    /// its own constraint.
     pub constraint: Constraint,
     /// The initial value. It has the variable's type.
     pub init: Option<Expr>,
@@ -469,9 +468,9 @@ pub enum Constraint {
 /// same type, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// The target of the value.
+    /// The variable that receives the value, or the part of one.
     pub target: LValue,
-    /// The arithmetic operator of a compound assignment.
+    /// The arithmetic operator of a compound assignment, or `None` for `=`.
     pub op: Option<BinaryOp>,
     /// The value. It is evaluated before the target changes, so `x[2:] = x[:n]` reads the old values.
     pub rhs: Expr,
@@ -482,16 +481,16 @@ pub struct Assign {
 pub enum LValue {
     /// A variable or a part of one.
     Part(VariablePart),
-    /// `(a, b, …) = tuple`. No variable occurs twice, and there is never an operator.
+    /// `(a, b, …) = tuple`. No variable occurs twice, and [`Assign::op`] is `None`.
     Tuple(Vec<LValue>),
 }
 
-/// A variable, followed by the accesses into it from left to right.
+/// A variable, followed by accesses into it from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariablePart {
     /// The variable.
     pub var: VarId,
-    /// The accesses, outermost container first. It is empty for the whole variable.
+    /// The accesses, starting with the outermost container. The path is empty if the part is the whole variable.
     pub path: Vec<Access>,
     /// The type of the part.
     pub ty: Type,
@@ -504,7 +503,7 @@ pub struct VariablePart {
 pub enum Access {
     /// `[i, …]`, as in [`ExprKind::Index`].
     Index(Vec<Index>),
-    /// `.k`, counted from 0.
+    /// `.k`, a component of a tuple, counted from 0.
     Component(u32),
 }
 
@@ -516,25 +515,25 @@ pub enum Access {
 /// mass at `lower` is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
-    /// The `_lpdf` or `_lpmf`. It is called as `_lupdf` or `_lupmf`.
+    /// The `_lpdf` or `_lpmf` function. The statement calls it as `_lupdf` or `_lupmf`.
     pub callee: Callee,
     /// The arguments of the density, with the variate first.
     pub args: Vec<Expr>,
-    /// `T[…]`, or `None` if it states no bound.
+    /// The truncation `T[…]`, or `None` if there are no bounds.
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, then
-/// `args[1..]`.
+/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, followed
+/// by `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
     /// The lower bound. It is an `int` if the distribution functions take an `int`, and a `real` otherwise.
     pub lower: Option<Expr>,
     /// The upper bound, of the same type as the lower bound.
     pub upper: Option<Expr>,
-    /// The `_lcdf`.
+    /// The `_lcdf` function of the distribution.
     pub lcdf: Callee,
-    /// The `_lccdf`.
+    /// The `_lccdf` function of the distribution.
     pub lccdf: Callee,
 }
 
@@ -583,8 +582,8 @@ impl FunctionKind {
 pub struct Function {
     /// The name in the source. Overloads share this name.
     pub name: String,
-    /// The kind, as given by the suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls and `~` keep
-    /// their constants unless the function itself was called unnormalised.
+    /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
+    /// and `~` keep their constants unless the function itself was called unnormalised.
     pub kind: FunctionKind,
     /// The variables of the arguments. [`Program::vars`] has their types and `data` qualifiers.
     pub args: Vec<VarId>,
@@ -601,7 +600,7 @@ pub struct Function {
 pub struct Program {
     /// The name of the main file.
     pub name: String,
-    /// The user functions, by [`FunId`].
+    /// The user-defined functions, indexed by [`FunId`].
     pub functions: Vec<Function>,
     /// The declarations of the data block, without initial values, in order.
     pub data: Vec<Decl>,
@@ -615,11 +614,11 @@ pub struct Program {
     pub model: Vec<Stmt>,
     /// The statements of `generated quantities`. Declarations at this level are global.
     pub generated_quantities: Vec<Stmt>,
-    /// The variables, by [`VarId`].
+    /// The variables, indexed by [`VarId`].
     pub vars: Vec<Var>,
     /// The number of expressions.
     pub expr_count: u32,
-    /// The source files, by [`FileId`], with the main file first.
+    /// The source files, indexed by [`FileId`]. The first one is the main file.
     pub files: Vec<SourceFile>,
 }
 
@@ -642,8 +641,8 @@ impl Program {
         }
     }
 
-    /// Returns whether this declaration is the length of a variable of the data block that `known` accepts. An
-    /// example is the number of rows of a table with that column.
+    /// Returns whether `decl` is an `int` that gives the length of a variable of the data block whose name `known`
+    /// accepts. An example is the number of rows of a table that has a column with that name.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

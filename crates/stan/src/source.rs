@@ -7,11 +7,11 @@ pub struct FileId(pub u32);
 /// A byte range of one file. A span across an `#include` ends at the end of the file in which it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// The file.
+    /// The file that contains the range.
     pub file: FileId,
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
@@ -29,7 +29,7 @@ impl Span {
     }
 }
 
-/// A source file: its name and text.
+/// A source file with its name and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
     /// The name shown in messages.
@@ -39,7 +39,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Returns the line and column of a byte offset, both from 1. Columns count characters.
+    /// Returns the line and column of a byte offset. Both count from 1, and columns count characters.
     pub fn line_column(&self, offset: u32) -> (usize, usize) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {

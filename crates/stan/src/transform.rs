@@ -22,7 +22,7 @@ use jensen_density::Scale;
 /// A bound, offset or multiplier. It is one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// One number for all elements.
+    /// One number that applies to all elements.
     All(f64),
     /// One number for each element of the variable.
     Each(Vec<f64>),
@@ -58,7 +58,7 @@ pub enum Transform {
     /// The softmax of the zero-sum vector of z. It has K − 1 coordinates. The determinant is with respect to the
     /// first K − 1 elements.
     Simplex,
-    /// z / ‖z‖, with K coordinates. The "log-Jacobian" is −½ ‖z‖², so that the direction is uniform.
+    /// z / ‖z‖, with K coordinates. The log-Jacobian is −½ ‖z‖² by convention, so that the direction is uniform.
     UnitVector,
     /// The isometric zero-sum vector or matrix. The log-Jacobian is 0.
     SumToZero,
@@ -262,7 +262,7 @@ pub struct Violation {
     pub found: String,
 }
 
-/// Returns whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
+/// `i` counts the elements of the lower triangle row by row.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

@@ -11,11 +11,11 @@ pub trait Real:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// Creates a constant.
+    /// Creates a constant, whose derivatives are zero.
     fn constant(x: f64) -> Self;
     /// Returns the value without derivatives.
     fn primal(self) -> f64;
-    /// Returns the exponential.
+    /// Returns `eˣ`.
     fn exp(self) -> Self;
     /// Returns the natural logarithm.
     fn ln(self) -> Self;
@@ -24,7 +24,7 @@ pub trait Real:
     fn square(self) -> Self {
         self * self
     }
-    /// Multiplies by a constant.
+    /// Returns the product with a constant.
     fn scale(self, c: f64) -> Self {
         self * Self::constant(c)
     }
@@ -61,12 +61,12 @@ impl Real for f64 {
     }
 }
 
-/// A value and one directional derivative.
+/// A number with one directional derivative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dual<T> {
-    /// Value.
+    /// The value.
     pub value: T,
-    /// Derivative.
+    /// The derivative.
     pub slope: T,
 }
 

@@ -6,22 +6,22 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Real, ScalarModel};
 
-/// A normal density N(mean, precision⁻¹), with an optional additive constant in its logarithm. The best bound of every
+/// A normal density N(mean, precision⁻¹), with an optional additive constant in its logarithm. The best ELBO of every
 /// Gaussian family is known in closed form.
 #[derive(Clone, Debug)]
 pub struct CorrelatedGaussian {
     mean: Vec<f64>,
     precision: Vec<f64>,
     log_det_precision: f64,
-    /// Log of the integral of the density (the evidence).
+    /// The log evidence, which is the logarithm of the integral of the density.
     pub log_evidence: f64,
 }
 
 impl CorrelatedGaussian {
-    /// Creates a Gaussian with evidence 1.
+    /// Creates a Gaussian with evidence 1 from its mean and its precision, which is symmetric and row-major.
     ///
     /// # Panics
-    /// Panics if the precision (row-major, symmetric) is not positive definite.
+    /// Panics if the precision is not positive definite.
     pub fn new(mean: Vec<f64>, precision: Vec<f64>) -> Self {
         let d = mean.len();
         let mut l = precision.clone();
@@ -77,14 +77,13 @@ impl CorrelatedGaussian {
             .collect()
     }
 
-    /// Returns the best mean-field bound in nats.
+    /// Returns the best mean-field ELBO, in nats.
     pub fn mean_field_elbo(&self) -> f64 {
         let d = self.mean.len();
         let diagonal: f64 = (0..d).map(|i| self.precision[i * d + i].ln()).sum();
         self.log_evidence + 0.5 * (self.log_det_precision - diagonal)
     }
 
-    /// Computes `precision · x` for one lane.
     fn multiply(&self, x: &[f64], out: &mut [f64]) {
         let d = x.len();
         for (i, value) in out.iter_mut().enumerate() {
@@ -156,7 +155,7 @@ impl TwiceDifferentiable for CorrelatedGaussian {
 /// Neal's funnel: v ~ N(0, 3), xᵢ | v ~ N(0, e^{v/2}).
 #[derive(Clone, Copy, Debug)]
 pub struct Funnel {
-    /// Number of coordinates xᵢ.
+    /// The number of coordinates xᵢ.
     pub leaves: usize,
 }
 
@@ -177,11 +176,11 @@ impl ScalarModel for Funnel {
 /// An equal mixture of two unit Gaussians at ±distance/2 in every coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
-    /// Dimension.
+    /// The dimension.
     pub dim: usize,
-    /// Distance of the centres along each coordinate.
+    /// The distance of the two centres along each coordinate.
     pub distance: f64,
-    /// Log of the weight of the component at −distance/2, divided by the weight of the other.
+    /// The log of the ratio of the weight of the component at −distance/2 to the weight of the other.
     pub log_odds: f64,
 }
 
@@ -206,9 +205,9 @@ impl ScalarModel for Mixture {
 /// Bernoulli regression with independent N(0, 2.5) priors. The rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LogisticRegression {
-    /// Predictors, records × coefficients, row-major.
+    /// The predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
-    /// Outcomes.
+    /// The outcomes.
     pub y: Vec<bool>,
 }
 
@@ -236,9 +235,9 @@ impl ScalarModel for LogisticRegression {
 /// records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
-    /// Predictors, records × coefficients, row-major.
+    /// The predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
-    /// Outcomes.
+    /// The outcomes.
     pub y: Vec<f64>,
 }
 

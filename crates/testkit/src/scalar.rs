@@ -1,10 +1,10 @@
-//! Builds a batched density from generic scalar code, which is slow, exact and short to write.
+//! Batched densities from generic scalar code, which are slow, exact and short to write.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Dual, Real};
 
-/// A log density as scalar code over any [`Real`].
+/// A log density written as scalar code over any [`Real`].
 pub trait ScalarModel: Sync {
     /// Returns the unconstrained dimension.
     fn dim(&self) -> usize;
@@ -17,7 +17,7 @@ pub trait ScalarModel: Sync {
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// Scratch memory. It holds the draws of the last linearisation.
+/// The scratch memory of a [`Scalar`] density, with the draws of the last linearisation.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

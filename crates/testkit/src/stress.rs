@@ -4,16 +4,16 @@ use std::fmt;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// The extent of the test.
+/// The settings of a stress test.
 #[derive(Clone, Copy, Debug)]
 pub struct StressSettings {
-    /// Number of random points.
+    /// The number of random points.
     pub points: usize,
-    /// Half the width of the cube: points are uniform in `[-radius, radius]^d`.
+    /// Half the width of the cube. Points are uniform in `[-radius, radius]^d`.
     pub radius: f64,
-    /// Largest accepted error of a derivative, relative to its own size plus 1.
+    /// The largest accepted error of a derivative, relative to its own size plus 1.
     pub tolerance: f64,
-    /// Seed of the points.
+    /// The seed of the points.
     pub seed: u64,
 }
 
@@ -33,7 +33,7 @@ impl Default for StressSettings {
 pub struct Failure {
     /// The unconstrained point.
     pub point: Vec<f64>,
-    /// The failure, with both numbers.
+    /// A description of the failure, with both numbers.
     pub what: String,
 }
 
@@ -43,7 +43,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Generates random numbers in [-1, 1] by SplitMix64.
 struct Uniform(u64);
 
 impl Uniform {
@@ -70,7 +69,6 @@ fn random_points(dim: usize, settings: &StressSettings) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Returns value and gradient at one point, evaluated as a batch of one lane.
 fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (f64, Vec<f64>) {
     let dim = density.dim();
     let (mut value, mut grad) = ([0.0], vec![0.0; dim]);
@@ -84,7 +82,7 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
 }
 
 /// Compares `value_grad` with differences of `value`, and a batch with its lanes evaluated one at a time. Points whose
-/// value is not finite are skipped. Returns the failures. An empty list means success.
+/// value is not finite are skipped. Returns the failures, which are empty on success.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);
@@ -142,7 +140,7 @@ pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Fail
                 },
                 h,
             );
-            // Rounding of the value itself bounds what differences can resolve.
+            // The rounding error of the value bounds the resolution of differences.
             let noise = 1e-13 * value.abs() / h;
             let allowed = settings.tolerance * (1.0 + grad[row].abs()) + noise;
             let agrees = (difference - grad[row]).abs() <= allowed;

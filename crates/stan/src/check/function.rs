@@ -52,7 +52,6 @@ fn same_params(a: &FunctionType, b: &FunctionType) -> bool {
     a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(|(a, b)| a.ty == b.ty)
 }
 
-/// Returns whether every path through a list of statements returns from the function.
 fn always_returns(statements: &[ast::Stmt]) -> bool {
     for statement in statements {
         match &statement.kind {
@@ -64,8 +63,7 @@ fn always_returns(statements: &[ast::Stmt]) -> bool {
     statements.last().is_some_and(returns)
 }
 
-/// Returns whether a statement always returns. As in Stan, every loop is assumed to run at least once, and a loop
-/// without an exit never ends.
+/// As in Stan, every loop is assumed to run at least once, and a loop without an exit never ends.
 fn returns(statement: &ast::Stmt) -> bool {
     match &statement.kind {
         StmtKind::Return(_) | StmtKind::Reject(_) | StmtKind::FatalError(_) => true,
@@ -79,18 +77,17 @@ fn returns(statement: &ast::Stmt) -> bool {
             !breaks(body) && returns(body)
         }
         StmtKind::Block(list) | StmtKind::Profile(_, list) => always_returns(list),
-        // Already reported; a second message would not help.
+        // The error has been reported, and a second message would not help.
         StmtKind::Error => true,
         _ => false,
     }
 }
 
-/// Returns whether a condition is a literal that is true.
 fn always_true(condition: &ast::Expr) -> bool {
     matches!(condition.kind, ast::ExprKind::Int(value) if value != 0)
 }
 
-/// Returns whether the body of a loop contains a `break` that ends this loop.
+/// Whether the body of a loop contains a `break` that ends this loop.
 fn breaks(body: &ast::Stmt) -> bool {
     match &body.kind {
         StmtKind::Break => true,
@@ -115,7 +112,6 @@ fn breaks(body: &ast::Stmt) -> bool {
 }
 
 impl Checker {
-    /// Registers the names and types of all functions.
     pub(super) fn declare_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             if self.function_allowed(function).is_err() {
@@ -249,7 +245,6 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks the bodies of all functions.
     pub(super) fn define_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             let Some(body) = &function.body else { continue };

@@ -6,7 +6,6 @@ use crate::program::{Index, Type};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Returns the number of indices that a value of type `ty` takes.
 fn rank(ty: &Type) -> usize {
     let (depth, inner) = ty.unwind();
     depth
@@ -17,7 +16,6 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// Returns the type of `base[indices]`. There must be at most as many `indices` as the value takes.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();
@@ -46,7 +44,6 @@ fn indexed(base: &Type, indices: &[Index]) -> Type {
 }
 
 impl Checker {
-    /// Checks the type and the number of the indices into a value of type `base`.
     pub(super) fn indices(
         &mut self,
         base: &Type,

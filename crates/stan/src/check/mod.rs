@@ -34,13 +34,13 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Renders the diagnostics as text; see [`crate::diagnostic::render`].
+    /// Renders the diagnostics as text. See [`crate::diagnostic::render`].
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
 }
 
-/// Translates a program from the syntax before Stan 2.33; see [`crate::syntax::old`].
+/// Translates a program from the syntax before Stan 2.33. See [`crate::syntax::old`].
 pub fn modernise(text: &str) -> String {
     crate::syntax::old::modernise(text, &|name| {
         crate::program::BuiltinId::from_name(name).is_some()
@@ -66,11 +66,11 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. Messages show `name`. The checker opens no files except those from `includes`.
+/// Parses and checks a program. Messages show `name`. The checker opens no files except those that `includes` provides.
 ///
 /// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
-/// Any input gives either a program or at least one error.
+/// Every input gives either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");
@@ -84,7 +84,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type shared by several variables is checked for each; its mistakes are reported once.
+    // A type that several variables share is checked for each of them, so its errors occur several times.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
@@ -100,18 +100,15 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
-/// The context of the expression or statement that is being checked.
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
-    /// The kind and the result type of the function, inside a function body.
     function: Option<(FunctionKind, Type)>,
     loops: usize,
     /// Whether the current expression is part of the size of a declaration at the top of a block.
     in_size: bool,
 }
 
-/// The signature of a function.
 struct Signature {
     name: String,
     ty: FunctionType,
@@ -126,7 +123,7 @@ struct Checker {
     signatures: Vec<Signature>,
     by_name: BTreeMap<String, Vec<FunId>>,
     functions: Vec<Option<Function>>,
-    /// The scopes, innermost last. A variable whose declaration had an error is `None`.
+    /// The innermost scope is last. A variable whose declaration had an error is `None`.
     scopes: Vec<BTreeMap<String, Option<VarId>>>,
     next_expr: u32,
     context: Context,
@@ -209,14 +206,13 @@ impl Checker {
         self.context.block.unwrap_or(BlockKind::Functions)
     }
 
-    /// Returns whether the current statement is at the top level of its block, where declarations are global.
+    /// Whether the current statement is at the top level of its block, where declarations are global.
     fn at_top(&self) -> bool {
         self.scopes.len() == 1
             && self.block_kind() != BlockKind::Functions
             && self.block_kind() != BlockKind::Model
     }
 
-    /// Creates an expression node.
     fn node(&mut self, kind: ExprKind, ty: Type, level: Level, span: Span) -> Expr {
         let id = ExprId(self.next_expr);
         self.next_expr += 1;
@@ -230,7 +226,6 @@ impl Checker {
         }
     }
 
-    /// Converts an expression to a type.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -246,7 +241,6 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Checks that a name may be used for a new declaration, and reports an error if not.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);
@@ -259,7 +253,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Adds a variable to the scope. Its name must be new in all scopes around it.
+    /// The name must be new in all scopes around it.
     fn declare(
         &mut self,
         name: &ast::Ident,
@@ -301,7 +295,6 @@ impl Checker {
         result
     }
 
-    /// Returns the level of variables that the current block declares.
     fn block_level(&self) -> Level {
         match self.block_kind() {
             BlockKind::Functions

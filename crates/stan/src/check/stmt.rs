@@ -14,7 +14,6 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Checks the statements of one scope, and returns those without errors.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -149,7 +148,6 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
-    /// Checks `if … else if … else …`. Each `else if` is an `if` nested in the previous one.
     fn branches(
         &mut self,
         branches: &[(ast::Expr, ast::Stmt)],
@@ -383,7 +381,7 @@ impl Checker {
                 part.path.push(Access::Component(position));
                 Ok(VariablePart { ty, span, ..part })
             }
-            // The parser has reported it.
+            // The parser has reported the error.
             _ => Err(Poison),
         }
     }
@@ -424,7 +422,6 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Checks that no variable occurs twice in `(a, b) = …`.
     fn distinct(&mut self, target: &LValue, assigned: &mut Vec<VariablePart>) -> Checking<()> {
         match target {
             LValue::Tuple(parts) => parts
@@ -454,7 +451,7 @@ impl Checker {
         }
     }
 
-    /// Checks that no index on the left side reads a variable to which the same left side assigns.
+    /// An index on the left side must not read a variable to which the same left side assigns.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -524,7 +521,6 @@ impl Checker {
         })
     }
 
-    /// Returns the densities and mass functions of a distribution.
     fn distribution(&mut self, dist: &ast::Ident) -> Checking<Vec<Candidate>> {
         let name = &dist.name;
         for suffix in ["_lpdf", "_lupdf", "_lpmf", "_lupmf"] {
@@ -622,7 +618,6 @@ impl Checker {
     }
 }
 
-/// Collects the variables that a left side assigns to.
 fn assigned_by(target: &LValue, found: &mut Vec<VarId>) {
     match target {
         LValue::Tuple(parts) => parts.iter().for_each(|part| assigned_by(part, found)),

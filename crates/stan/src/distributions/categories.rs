@@ -114,7 +114,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Lowers `categorical_logit_lpmf`; see its row.
+/// Adds the log density of `categorical_logit_lpmf` over the graph.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or an outcome is not a category.
@@ -148,14 +148,13 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the elements of an argument, if they must be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// Returns the outcomes as positions from 0, all below `n`.
+/// Positions count from 0, and all are below `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
@@ -193,7 +192,6 @@ pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     })
 }
 
-/// Selects element `y` of a table that all records share.
 fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     let n = table.len();
     let position = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
@@ -203,14 +201,13 @@ fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     }
 }
 
-/// Sums the elements of `table` at the categories of the outcomes.
 fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
     let n = table.len();
     let k = known_categories(w, n)?;
     if k.len() <= 1 {
         return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k)));
     }
-    // One multiplication a category instead of one gather an outcome.
+    // One multiplication per category is cheaper than one gather per outcome.
     let mut counts = vec![0.0; n];
     k.iter().for_each(|k| counts[*k] += 1.0);
     Ok((w.density.tape.vector(&counts) * table).sum())

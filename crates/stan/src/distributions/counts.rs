@@ -56,7 +56,7 @@ pub static TABLE: &[Univariate] = &[
         if x[0] < 0.0 {
             return Tails::NOTHING;
         }
-        // The upper tail is infinite, so it is one minus the lower tail.
+        // The upper tail is an infinite sum, so it is computed as one minus the lower tail.
         let terms: Vec<f64> = (0..=x[0] as u64).map(|n| mass(n as f64)).collect();
         Tails::from_log_lower(log_sum_exp_slice(&terms))
     })
@@ -75,7 +75,7 @@ pub static TABLE: &[Univariate] = &[
             if x[0] < 1.0 {
                 return NONE;
             }
-            // log B(n, α + 1), or its non-constant part.
+            // The mass contains log B(n, α + 1), or its non-constant part.
             let mass = match k.constants() {
                 true => lbeta(x[0], x[1] + 1.0),
                 false => -lgamma_step(x[1] + 1.0, x[0]),
@@ -91,7 +91,7 @@ pub static TABLE: &[Univariate] = &[
         Tails::from_log_upper(x[0].ln() + lbeta(x[0], x[1] + 1.0))
     })
     .sample(|r, x| {
-        // A geometric number whose failure probability is 1 − exp(−W), W exponential.
+        // The number is geometric with failure probability 1 − exp(−W), where W is exponential.
         let w = r.exponential() / x[0];
         let log_failure = (-(-w).exp()).ln_1p();
         (r.uniform().ln() / log_failure).ceil().max(1.0)
@@ -245,7 +245,7 @@ pub fn rising_coefficient(a: f64, n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
     }
-    // Through B, so that a large `a` does not cancel.
+    // The beta function avoids cancellation for large `a`.
     -lbeta(a, n) - n.ln()
 }
 
@@ -256,19 +256,18 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Sets both tails to −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Returns whether the bound is the number 0. Zero-truncated counts, `T[1, ]`, have this bound. It needs only the
-/// mass at 0 and no incomplete function.
+/// Whether the bound is the number 0, as in zero-truncated counts, `T[1, ]`. This bound needs only the mass at 0 and no
+/// incomplete function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
 
-/// Returns both tails of the number of failures until a given number of successes. `shape` is the number of
-/// successes, and `t` the log odds of each one.
+/// Returns the tails of the number of failures before a given number of successes. `shape` is the number of successes,
+/// and `t` the log odds of each success.
 fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     if is_zero(n) {
         let none = -(shape * (-t).log1p_exp());
@@ -285,7 +284,7 @@ fn lower_beta_neg_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g
     let lower = log_sum_of_first(n + 1.0, |k| {
         (r + k).lgamma() - lgamma(k + 1.0) + elementwise::lbeta(b + k, r + a) - base
     })?;
-    // The upper tail is infinite, so it is one minus the lower tail.
+    // The upper tail is an infinite sum, so it is computed as one minus the lower tail.
     Ok(none_below(n, 0.0, (lower, lower.log1m_exp())))
 }
 
@@ -316,7 +315,7 @@ fn lower_yule_simon(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     d.outside(bad);
     let above = alpha + 1.0;
     d.term(&[1], alpha.log());
-    // log B(n, α + 1), or its non-constant part.
+    // The terms contain log B(n, α + 1), or its non-constant part.
     match d.keeps(&[]) {
         true => d.term(&[1], elementwise::lbeta(n.fmax(d.num(1.0)), above)),
         false => d.term(&[1], -above.op2(ElemOp::LgammaStep, n)),
@@ -412,7 +411,7 @@ pub fn neg_binomial_2_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>, 
     let excess = (eta - log_phi).log1p_exp();
     d.term(&location, y * eta);
     if phi.len() == 1 {
-        // Both sums are over one vector, whose logarithms they share.
+        // Both sums are over one vector, so they share its logarithms.
         d.term(&all, -(y * excess));
         d.term(&all, -(phi * excess));
     } else {

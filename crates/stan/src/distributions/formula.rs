@@ -1,8 +1,8 @@
 //! Builds log densities and distribution functions in the graph.
 //!
-//! A formula adds *terms* to a [`DensityBuilder`] and states which arguments each involves, so that calls without
-//! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
-//! to keep scalars outside sums. The graph folds everything that depends only on data.
+//! A formula adds *terms* to a [`DensityBuilder`] and states the arguments on which each term depends, so that a call
+//! without additive constants can omit terms that depend on no parameter. Terms are written to minimise the work per
+//! element and to keep scalars outside sums. The graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -72,7 +72,7 @@ impl<'g> DensityBuilder<'g> {
         self.terms.push(total);
     }
 
-    /// Adds the exponential of the sum of `x` over the outcomes.
+    /// Adds exp Σ x, where the sum is over the outcomes.
     pub fn product(&mut self, x: E<'g>) {
         let total = self.total(x).exp();
         self.n = 1;
@@ -139,9 +139,9 @@ pub struct Passed<'a> {
 /// The input of a formula for whole vectors and matrices.
 #[derive(Debug)]
 pub struct Whole<'g, 'a> {
-    /// The arguments of the call.
+    /// The arguments of the call, whole.
     pub passed: &'a [Passed<'a>],
-    /// Collects the terms. It has no arguments of its own, and its number of outcomes is 1.
+    /// The terms of the density. This builder has no arguments of its own, and its number of outcomes is 1.
     pub density: DensityBuilder<'g>,
 }
 
@@ -267,7 +267,7 @@ fn univariate<'g>(
         row.lower(suffix, &mut density)?;
         Ok(density.terms)
     };
-    // In an unrolled loop short vectors are split into elements. A later pass joins the copies of the scalar formula
+    // In an unrolled loop, short vectors are split into elements. A later pass joins the copies of the scalar formula
     // again.
     let records = passed.iter().any(|a| a.sym.has_records(tape));
     if n > 1 && (records || tape.unrolling.get() && n <= SHORT) {

@@ -146,7 +146,7 @@ fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
 fn lower_uniform(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
     let outside = y.lt(a) + b.lt(y);
-    // A parameter with exactly these bounds never leaves them.
+    // A parameter that is declared with exactly these bounds never leaves them.
     let (known_y, low, high) = (known::range(y), a.scalar(), b.scalar());
     let inside = matches!((low, high), (Some(low), Some(high)) if known_y.low >= low && known_y.high <= high);
     if !inside {
@@ -191,7 +191,7 @@ fn lower_uniform_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
         "the upper bound minus the lower bound",
         Positive,
     )?;
-    // Outside of the interval one tail is 0 and the other 1.
+    // Outside the interval, one tail is 0 and the other is 1.
     let clamp = |p: E<'g>| p.fmax(p.num(0.0)).fmin(p.num(1.0));
     let width = (b - a).recip();
     Ok((clamp((y - a) * width).log(), clamp((b - y) * width).log()))

@@ -1,4 +1,5 @@
-//! Defines the row of a distribution of whole values: vectors, matrices, categories, outcomes of regressions.
+//! Distributions of whole values: the row of a distribution of vectors, matrices, categories or outcomes of
+//! regressions.
 
 use super::formula::WholeFormula;
 use crate::functions::random::Draws;
@@ -6,7 +7,7 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Says which arguments of a density may be containers over exchangeable records. The density is then a sum over the
+/// The arguments of a density that may be containers over exchangeable records. The density is then a sum over the
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
@@ -21,13 +22,14 @@ pub enum OverRecords {
 }
 
 /// A distribution of whole values, with everything that its functions need for values and for the graph. These
-/// functions use the shapes of their arguments. The names are the full names of the functions.
+/// functions use the shapes of their arguments.
 pub struct Multivariate {
-    /// The name of the density: `…_lpdf` or `…_lpmf`.
+    /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The log density over the graph, if it has one.
+    /// The log density over the graph, with the arguments that may be containers over records. `None` if there is no
+    /// such formula.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 
@@ -45,7 +47,7 @@ impl Multivariate {
         }
     }
 
-    /// Adds a sampler and the name of its function.
+    /// Adds a sampler and the full name of its function.
     pub const fn sample(
         mut self,
         name: &'static str,

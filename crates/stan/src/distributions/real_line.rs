@@ -51,7 +51,7 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| {
         let z = (x[0] - x[1]) / x[2];
-        // The angle seen from the far end preserves the digits of both tails.
+        // The angle, measured from the far end, keeps the digits of both tails.
         Tails {
             lower: (1f64.atan2(-z) / PI).ln(),
             upper: (1f64.atan2(z) / PI).ln(),
@@ -228,7 +228,7 @@ fn lower_gumbel(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns (y − μ)/σ.
+/// (y − μ)/σ
 fn standardised<'g>(d: &DensityBuilder<'g>) -> E<'g> {
     let [y, mu, sigma] = d.get();
     (y - mu) * sigma.recip()

@@ -1,4 +1,4 @@
-//! Densities of generalised linear models: of outcomes given the linear predictor α + x β.
+//! Densities of generalised linear models, which are densities of outcomes given the linear predictor α + x β.
 
 use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// Computes α + x β. The result has one number for each row of `x`, or `n` numbers if all outcomes share one row.
+/// The result has one number for each row of `x`, or `n` numbers if all outcomes share one row.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -133,8 +133,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// Returns the log probability of counts with log means `eta` and precisions `phi`. The terms are grouped as in Stan,
-/// which differs from the distribution `neg_binomial_2_log`.
+/// `eta` are log means and `phi` precisions. The terms are grouped as in Stan, which differs from the distribution
+/// `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;
@@ -165,7 +165,7 @@ fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     univariate("bernoulli_logit")?.draw(rng, &[&eta])
 }
 
-/// Returns the log probability of categories whose logits in row i are αᵀ + xᵢ β. β has a column for each category.
+/// The logits of the categories in row i are αᵀ + xᵢ β. β has a column for each category.
 fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "categorical_logit_glm_lpmf";
     let (alpha, beta) = (a[2].slice()?, a[3].matrix()?);

@@ -23,7 +23,6 @@ use Domain::{Positive, Unit};
 pub const PROBABILITIES: &str = "the probabilities parameter";
 /// The name of log odds in messages.
 pub const LOG_ODDS: &str = "the log odds parameter";
-/// The name of the prior sample sizes in messages.
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
 /// The multivariate distributions of this file.
@@ -152,7 +151,6 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// Pairs vectors of the same size from two lists. A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -187,15 +185,13 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Draws from a Dirichlet distribution by normalising gamma numbers. They are computed on the log scale, because
-/// small concentrations underflow.
+/// Normalises gamma numbers on the log scale, because numbers with small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Draws from a multinomial distribution with one binomial number per category, in order.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;
@@ -315,7 +311,7 @@ fn lower_multinomial_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the known integers of argument `i`.
+/// Returns the integers of argument `i`, which must be known.
 pub fn outcomes(w: &Whole<'_, '_>, i: usize) -> FnResult<Vec<f64>> {
     match w.passed[i].sym.known() {
         Some(value) => Ok(match &*value {
@@ -346,7 +342,7 @@ pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     off_by(w, theta.sum() - 1.0)
 }
 
-/// Rejects values that are not 0 up to rounding.
+/// Rejects draws for which `off` is not 0 up to rounding.
 pub fn off_by(w: &Whole<'_, '_>, off: E<'_>) -> FnResult<()> {
     if let Some(off) = off.scalar() {
         if off.abs() > 1e-8 {

@@ -25,7 +25,7 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The largest number of draws without replacement that are made one by one. Above it, rejection sampling is used.
+/// The largest number of draws without replacement that are made one by one. Larger numbers use rejection sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The univariate distributions of this file.
@@ -175,7 +175,7 @@ pub static TABLE: &[Univariate] = &[
             return rand_distr::Hypergeometric::new(all, a, x[0] as u64)
                 .map_or(f64::NAN, |d| r.sample(d) as f64);
         }
-        // One draw after the other, without replacement.
+        // Draws one item after the other, without replacement.
         let (mut a, mut b) = (x[1], x[2]);
         let mut n = 0.0;
         for _ in 0..x[0] as u64 {
@@ -254,7 +254,6 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Returns the known successes and trials. Fails if there are more successes than trials.
 fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
@@ -292,7 +291,7 @@ fn lower_bernoulli(d: &mut DensityBuilder<'_>) -> FnResult<()> {
         d.term(&[1], ones * theta.log() + zeros * theta.log1m());
         return Ok(());
     }
-    // The probability of the observation, exactly θ or 1 − θ, so one logarithm suffices.
+    // The probability of the observation is exactly θ or 1 − θ, so one logarithm suffices.
     let p = (1.0 - y) + (2.0 * y - 1.0) * theta;
     d.term(&[1], p.log());
     Ok(())

@@ -1,4 +1,4 @@
-//! Defines the row of a univariate distribution, and the code that all of them share.
+//! Univariate distributions: the row of a distribution, and the code that all of them share.
 
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
@@ -61,13 +61,13 @@ impl Tails {
         }
     }
 
-    /// The tails where all outcomes are above.
+    /// The tails at a variate below all outcomes: the lower tail is empty.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// The tails where all outcomes are below.
+    /// The tails at a variate above all outcomes: the upper tail is empty.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,
@@ -77,9 +77,9 @@ impl Tails {
 /// Checks all parameters of a function together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph, and the arguments whose domains it does not enforce (bit i stands for argument i). Draws
-/// for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula is NaN
-/// outside the domain.
+/// A formula over the graph, and the arguments whose domains it does not enforce (bit i of `guards` is argument i).
+/// Draws for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula
+/// is NaN outside the domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -106,13 +106,9 @@ pub struct Univariate {
     pub tails: Option<fn(&[f64]) -> Tails>,
     /// Draws a random number given the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
-    /// Checks the joint constraints on the parameters.
     joint: Option<JointCheck>,
-    /// Builds the log density over the graph.
     lowered: Option<Lowering<DensityTerms>>,
-    /// Builds the logs of both tails over the graph.
     lowered_tails: Option<Lowering<TailFormula>>,
-    /// The variant of the log density with more arguments.
     longer: Option<Longer>,
 }
 
@@ -286,7 +282,6 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
-    /// Returns the error for a call with more arguments than the row has parameters.
     fn other_form(&self, function: &str, found: usize) -> FnError {
         FnError::unsupported(format!(
             "{function} with {found} arguments is not supported yet; the form with {} is",
@@ -294,12 +289,11 @@ impl Univariate {
         ))
     }
 
-    /// Returns the domain of the variate.
     fn variate_of(&self, suffix: Suffix) -> Domain {
         match suffix {
             Suffix::Density => self.variate,
             _ if self.discrete => Domain::AnyInt,
-            // Distribution functions accept any variate of a supported sign and are 0 or 1 beyond the support.
+            // Distribution functions accept any number as variate, and are 0 or 1 beyond the support.
             _ => Domain::NotNan,
         }
     }
@@ -346,7 +340,6 @@ impl Univariate {
         }
     }
 
-    /// Records on the tape that the variate has a location and a scale.
     fn note_scatter(&self, d: &DensityBuilder<'_>) {
         if let ("std_normal", [values]) = (self.name, &d.args[..]) {
             d.tape.note_unit(values.e.id);
@@ -366,7 +359,6 @@ impl Univariate {
         }
     }
 
-    /// Checks the domains of the arguments of a function over the graph.
     fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {

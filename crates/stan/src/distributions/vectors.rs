@@ -111,8 +111,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// Returns the differences between variates and locations. If one of them is a single vector, it is paired with each
-/// vector of the other.
+/// If one of the arguments is a single vector, it is paired with each vector of the other.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -144,7 +143,7 @@ fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<
         .collect()
 }
 
-/// Returns ‖L⁻¹ d‖².
+/// ‖L⁻¹ d‖²
 fn quadratic(l: &Matrix, d: &[f64]) -> f64 {
     solve_lower(l, &Mat::new(d.len(), 1, d.to_vec()))
         .data()
@@ -202,7 +201,7 @@ fn student(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// Draws μ + s L z with standard normal z.
+/// Draws μ + s L z, where z is standard normal.
 fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> FnResult<Vec<f64>> {
     if mu.len() != l.rows() {
         return Err(FnError::invalid(format!(
@@ -218,7 +217,6 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// Draws a vector for each location. The result is an array if the locations form one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(
@@ -244,7 +242,7 @@ fn student_rng(rng: &mut Draws, a: &[&Value], l: &Matrix) -> FnResult<Value> {
     })
 }
 
-/// Returns the log density of a Gaussian process: row i of y is normal with covariance Σ / wᵢ.
+/// Row i of y is normal with covariance Σ / wᵢ.
 fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     let (y, w) = (a[0].matrix()?, a[2].slice()?);
     if y.rows() != w.len() || y.cols() != l.rows() {
@@ -267,9 +265,8 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
         + k.term(1 | 2 | 4, -0.5 * quad))
 }
 
-/// Computes the log likelihood of y (variables × times) in a dynamic linear model with the Kalman filter. In the
-/// model, y = Fᵀ θ + noise with covariance V (or variances), and θ moves by G with covariance W, starting from (m₀,
-/// C₀).
+/// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y = Fᵀ θ + noise with
+/// covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);
@@ -323,7 +320,6 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// Builds the log likelihood of a dynamic linear model over the graph.
 fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let cx = w.cx();
     let arg = |i: usize| w.passed[i].sym;
@@ -358,7 +354,7 @@ fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
         let e = y.slice(t * p, p) - f.matmul_with(mean, p, n, 1, true, false);
         let scaled = l.tri_solve(e, p, 1, false);
         terms.push(-(l.diagonal(p, p).log().sum() + 0.5 * scaled.square().sum()));
-        // The gain, transposed.
+        // The gain, transposed
         let gain = spd_solve(l, rf.transpose(n, p), p, n);
         m = mean + gain.matmul_with(e, n, p, 1, true, false);
         c = r - gain.matmul_with(rf, n, p, n, true, true);
@@ -377,7 +373,6 @@ enum Scale {
     Precision,
 }
 
-/// Returns the lower triangular matrix of extent k that belongs to the scale argument.
 fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnResult<E<'g>> {
     let cx = w.cx();
     let sym = w.passed[i].sym;
@@ -394,7 +389,7 @@ fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnRe
     cholesky(&cx, e, n)
 }
 
-/// Rejects matrices that are not symmetric. Matrices that are symmetric by construction are not checked.
+/// Matrices that are symmetric by construction are not checked.
 fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     if n < 2 || e.is_constant() || known::is_symmetric(w.density.tape, e, n) {
         return;
@@ -407,7 +402,6 @@ fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     w.density.tape.reject_where(w.density.num(1e-8).lt(off));
 }
 
-/// Returns the differences between outcomes and locations as columns, and their number.
 fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usize)> {
     let tape = w.density.tape;
     let (y, m) = (w.passed[0].sym, w.passed[mu].sym);
@@ -487,10 +481,9 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Records on the tape that each element of these vectors has a location and a scale: its mean and standard
-/// deviation, conditional on the other elements if a precision is available. Each entry of `y` and `m` has one
-/// element of all vectors. The density keeps the correlation of the elements, because it is their spreads that cause
-/// funnels.
+/// Records on the tape that each element of these vectors has a location and a scale: its mean and standard deviation,
+/// which is conditional on the other elements if the density has a precision. Each entry of `y` and `m` contains one
+/// element of all vectors. The correlation of the elements stays in the density, because their spreads cause funnels.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -509,19 +502,19 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of several vectors whose elements are recorded separately. Correlated effects have few elements.
-/// Longer vectors, such as Gaussian processes, are recorded as one, because their difficulty is the correlation, not
-/// the spread of single elements.
+/// The largest dimension of several vectors whose elements are recorded separately. Correlated effects have few
+/// elements. Longer vectors, such as Gaussian processes, are recorded as one, because their difficulty is the
+/// correlation, not the spread of single elements.
 const FEW: usize = 16;
-/// Largest dimension of a single vector whose elements are recorded separately. It may be one of many vectors in a
+/// The largest dimension of a single vector whose elements are recorded separately. It may be one of many vectors in a
 /// loop.
 const FEW_ALONE: usize = 4;
 
 /// The largest number of elements of vectors that are recorded as one. Each such vector is factorised twice per draw.
 const LONG: usize = 400;
 
-/// Records on the tape the location and scale of those vectors of a density that are parameters. `y` and `m` have the
-/// elements of all vectors, one vector after another.
+/// Records on the tape the location and scale of the vectors that are parameters. `y` and `m` contain the elements of
+/// all vectors, one vector after another.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {
         return;
@@ -634,7 +627,7 @@ fn lower_multi_student_t(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     Ok(())
 }
 
-/// Lowers the density of rows of y that are independent with covariance Σ / wᵢ.
+/// The rows of y are independent with covariance Σ / wᵢ.
 fn lower_multi_gp(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     let tape = w.density.tape;
     let y: &Sym = w.passed[0].sym;

@@ -1,12 +1,12 @@
-//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision
+//! The time at which a Wiener process leaves an interval through its upper boundary, with drift, start and nondecision
 //! time that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The
 //! first-passage time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The
 //! seven-parameter diffusion model: an implementation in Stan").
 //!
-//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it. Gauss-Legendre
-//! quadrature integrates over a uniform start, and over the logarithm of time. A uniform nondecision time weights the
-//! times within its range before the outcome, so a distribution function has no separate integral over it. Distribution
-//! functions are not normalised by the probability of leaving through this boundary.
+//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it, computed by
+//! Gauss-Legendre quadrature over a uniform start and over the logarithm of time. A uniform nondecision time weights
+//! the times within its range before the outcome, so a distribution function has no separate integral over it.
+//! Distribution functions are not normalised by the probability of leaving through this boundary.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -22,19 +22,16 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Number of nodes over the range of starts.
 const STARTS: usize = 16;
-/// Number of nodes over the range of times.
 const TIMES: usize = 64;
 
-/// The fall of the log density below which contributions are negligible. It is twice the exponent: densities have
+/// The fall of the log density beyond which contributions are negligible. It is twice the exponent: densities have
 /// decreased by e⁻⁴⁰ relative to the end of a range of times.
 const FALL: f64 = 80.0;
 
-/// The number of squared separations beyond which densities have decreased by e⁻⁴⁹.
+/// The time after the outcome, in squared separations, after which densities have decreased by e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
-/// The function of the time to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Density,
@@ -101,7 +98,6 @@ fn parameters(name: &str, count: usize) -> FnResult<usize> {
     }
 }
 
-/// Rejects arguments of different sizes, and returns their common size.
 fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<usize> {
     let mut sizes = sizes.into_iter();
     let first = sizes.next().unwrap_or(0);
@@ -113,7 +109,6 @@ fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<u
     }
 }
 
-/// The names of the arguments and their domains.
 const ARGUMENTS: [(&str, Domain); 8] = [
     ("the random variable", Domain::PositiveFinite),
     ("the boundary separation", Domain::PositiveFinite),
@@ -165,7 +160,8 @@ fn total(name: &str, of: Of, args: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// Returns the log density at a time after the nondecision time, with a normal drift.
+/// The time `t` begins after the nondecision time. The drift is normal with mean `delta` and standard deviation
+/// `sigma`.
 fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     let (way, variance) = (alpha * from, sigma * sigma);
     let stretch = 1.0 + variance * t;
@@ -173,7 +169,7 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of times before the outcome, and how these times are weighted.
+/// A range of decision times, which determines how the times are weighted.
 #[derive(Clone, Copy)]
 enum Range {
     /// The outcome is the only time.
@@ -182,7 +178,7 @@ enum Range {
     Before,
     /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
-    /// All later times.
+    /// All times after the latest possible decision.
     Beyond,
 }
 
@@ -310,7 +306,6 @@ fn lowered<'g>(cx: &Cx<'g>, of: Of, args: &[Sym]) -> FnResult<E<'g>> {
     Ok(cx.tape.add_all(&totals))
 }
 
-/// Builds [`log_density`] over the graph.
 fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     let (way, variance) = (alpha * from, sigma.square());
     let stretch = variance * t;
@@ -320,7 +315,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// Builds [`known`] over the graph.
+/// Builds the function that [`known`] computes over the graph.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));
@@ -345,8 +340,7 @@ fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
             pieces.push(log_density_of([last, alpha, w, delta, sigma]) + weights);
             continue;
         }
-        // If the nondecision time may be longer than the earliest decision, no time precedes it, and a harmless time
-        // replaces it.
+        // If the nondecision time may be longer than the earliest decision, no time precedes it, and 1 replaces it.
         let none = earliest.le(zero);
         let high = match piece {
             Range::Before => none.select(cx.num(1.0), earliest),

@@ -1,5 +1,5 @@
-//! Laplace's approximation of latent Gaussian models: names, positions of arguments and settings of its functions, for
-//! both evaluators.
+//! Laplace's approximation of latent Gaussian models: the names of its functions, and the positions of their arguments
+//! and settings, for both evaluators.
 //!
 //! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ)
 //! dθ` is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian,
@@ -17,8 +17,8 @@ use crate::value::error::{FnError, FnResult};
 pub enum Likelihood {
     /// The function that the call passes.
     Passed,
-    /// A density of counts in the library, evaluated at `θ + mean`. An index for each count selects the element. The
-    /// density may take a vector of further parameters.
+    /// A density of counts in the library, evaluated at `θ + mean`. Each count has an index that selects its latent
+    /// variable. The density may take a vector of further parameters.
     Library {
         /// The name of the density.
         density: &'static str,
@@ -27,12 +27,11 @@ pub enum Likelihood {
     },
 }
 
-/// A function of the approximation, as its name describes it.
+/// A function of the approximation, as described by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
     /// The likelihood of the observations.
     pub likelihood: Likelihood,
-    /// Whether the last arguments are settings.
     tuned: bool,
     /// Whether the function draws θ, as `laplace_latent_…` does.
     pub draws: bool,
@@ -84,7 +83,7 @@ impl LaplaceForm {
         })
     }
 
-    /// Names the arguments of a checked call.
+    /// Assigns names to the arguments of a checked call.
     ///
     /// # Errors
     /// Fails if a function argument is missing.
@@ -130,11 +129,11 @@ impl LaplaceForm {
 pub struct LaplaceSettings {
     /// The extent of the blocks on the Hessian's diagonal.
     pub block: usize,
-    /// The equations of the mode, with this number of unknowns and without parameters.
+    /// The system of equations of the mode, with one unknown for each latent variable and without parameters.
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after the search reach rounding error.
+/// The smallest tolerance of the search. Two more steps after the search reduce the error to rounding.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
@@ -225,7 +224,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Returns the positions, counted from 0, of the latent variables of the counts.
+/// Returns the position, counted from 0, of the latent variable that each count observes.
 ///
 /// # Errors
 /// Fails if their number differs from the number of counts, or one is out of range.

@@ -56,12 +56,12 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, a term that depends on no argument, or 0 if it is not kept.
+    /// Returns `x`, a term that depends on no argument, or 0 if the call drops it.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, a term that depends on the arguments in `mask` (bit i: argument i), or 0 if it is not kept.
+    /// Returns `x`, a term that depends on the arguments in `mask` (bit i is argument i), or 0 if the call drops it.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -76,8 +76,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// Returns the terms to keep in a density with other arguments. `masks[i]` are the arguments of this density on
-    /// which argument i of the other depends.
+    /// Returns the terms to keep in another density that is called with functions of this density's arguments.
+    /// `masks[i]` are the arguments of this density on which argument i of the other depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -99,7 +99,7 @@ pub enum Builtin {
     MapComplex(fn(f64) -> f64, fn(Complex64) -> Complex64),
     /// A function of two reals, applied to containers element by element.
     Map2(fn(f64, f64) -> f64),
-    /// An operator with a function's name.
+    /// An operator that can also be called as a function.
     Operator(BinaryOp),
     /// Any other function without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
@@ -111,7 +111,7 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions with an argument that determines their number of terms, and the index of that argument.
+/// Functions whose number of terms depends on an argument, with the index of that argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -137,7 +137,7 @@ pub fn counted(name: &str) -> Option<usize> {
 /// Fails with [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
 pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> {
     let counts = counts.numbers();
-    // A count applies to every element of the other arguments, or to its own.
+    // A count applies to every element of the other arguments, or to the element at its own position.
     let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
     check_terms(
         name,
@@ -148,7 +148,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
 /// Applies [`check_counts`] to a call if the function has an argument that determines its number of terms.
 ///
 /// # Errors
-/// Returns the errors of that function.
+/// Fails as [`check_counts`] does.
 pub fn check_call(name: &str, args: &[&Value]) -> FnResult<()> {
     let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
     counted(name).map_or(Ok(()), |at| check_counts(name, args[at], longest))

@@ -268,7 +268,7 @@ fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     })
 }
 
-/// Multiplies the rows (or columns) of a matrix by the elements of a vector.
+/// Multiplies the rows of a matrix by the elements of a vector if `rows` is true, and its columns otherwise.
 fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     let pick = |i: usize, j: usize| if rows { i } else { j };
     if m.has_complex() || d.has_complex() {
@@ -300,7 +300,7 @@ fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     })))
 }
 
-/// Returns Bᵀ A B.
+/// Bᵀ A B
 fn quad_form(name: &str, a: &Value, b: &Value, symmetric: bool) -> FnResult<Value> {
     let a = a.matrix()?;
     let n = dense::check_square(name, a)?;

@@ -1,4 +1,4 @@
-//! Draws the random numbers of one evaluation.
+//! The random numbers of one evaluation.
 
 use jensen_math::rng::{Purpose as Key, Stream};
 use rand_distr::{Distribution, StandardNormal};
@@ -15,8 +15,7 @@ pub enum RandomUse {
 }
 
 /// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): the location of an expression of the
-/// program, together with the enclosing iterations and function calls. An evaluation reaches each address at most
-/// once.
+/// program, together with the enclosing iterations and function calls. An evaluation reaches each address at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
@@ -40,15 +39,16 @@ impl Address {
     }
 }
 
-/// Draws random numbers that depend only on (seed, purpose, index) and on the address of the call. A call does not
-/// change the numbers of other calls, so calls may be computed in any order, or skipped for a draw.
+/// A generator of random numbers that depend only on the seed, the purpose, the index of the draw, and the address of
+/// the call. A call does not change the numbers of other calls, so calls may be computed in any order, or skipped for a
+/// draw.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// Creates the stream of draw `index` for this purpose, before the first address.
+    /// Creates the generator of draw `index` for this purpose, before the first address.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -66,29 +66,29 @@ impl Draws {
         self.stream = self.stream.of_lane(address.0);
     }
 
-    /// Draws a uniform number in (0, 1).
+    /// Draws from the uniform distribution on (0, 1).
     pub fn uniform(&mut self) -> f64 {
         let unit: f64 = self.sample(rand_distr::Open01);
         unit
     }
 
-    /// Draws a standard normal number.
+    /// Draws from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         self.sample(StandardNormal)
     }
 
-    /// Draws a standard exponential number.
+    /// Draws from the exponential distribution with rate 1.
     pub fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
-    /// Draws a gamma number with this shape and rate 1. Returns NaN if the shape is not positive.
+    /// Draws from the gamma distribution with this shape and rate 1. Returns NaN if the shape is not positive.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// Draws the logarithm of a gamma number with this shape and rate 1. Use it for shapes so small that the number
-    /// itself may underflow.
+    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1, for shapes so small that
+    /// the number itself may underflow.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -96,13 +96,13 @@ impl Draws {
         self.gamma(shape + 1.0).ln() + self.uniform().ln() / shape
     }
 
-    /// Draws a beta number.
+    /// Draws from the beta distribution with shapes `a` and `b`.
     pub fn beta(&mut self, a: f64, b: f64) -> f64 {
         let (x, y) = (self.log_gamma(a), self.log_gamma(b));
         1.0 / (1.0 + (y - x).exp())
     }
 
-    /// Draws a Poisson number, as a real. Returns NaN if the rate is negative or beyond the ints.
+    /// Draws from the Poisson distribution, as a real. Returns NaN if the rate is negative or beyond the ints.
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -110,7 +110,7 @@ impl Draws {
         rand_distr::Poisson::new(rate).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// Draws a binomial number.
+    /// Draws from the binomial distribution.
     pub fn binomial(&mut self, trials: f64, p: f64) -> f64 {
         rand_distr::Binomial::new(trials.max(0.0) as u64, p)
             .map_or(f64::NAN, |d| self.sample(d) as f64)
@@ -130,7 +130,7 @@ impl Draws {
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 
-    /// Draws a number from a distribution of the `rand_distr` crate.
+    /// Draws from a distribution of the `rand_distr` crate.
     pub fn sample<T>(&mut self, distribution: impl Distribution<T>) -> T {
         distribution.sample(&mut self.stream)
     }

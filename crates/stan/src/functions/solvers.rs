@@ -1,5 +1,5 @@
-//! Names, positions of arguments and settings of the library's solvers, for both evaluators. Positions are counted
-//! among the arguments after the passed function.
+//! The names of the library's solvers, and the positions of their arguments and settings, for both evaluators.
+//! Positions count the arguments after the passed function.
 
 use std::borrow::Cow;
 
@@ -23,14 +23,12 @@ pub enum Form {
     Map,
 }
 
-/// The position of the settings among the arguments.
 #[derive(Clone, Copy, Debug)]
 enum Settings {
-    /// There are no settings.
     Default,
-    /// Relative tolerance, absolute tolerance and largest number of steps begin at this position.
+    /// The position of the relative tolerance, the absolute tolerance and the largest number of steps.
     Three(usize),
-    /// The settings of `ode_adjoint_tol_ctl` begin at this position.
+    /// The position of the settings of `ode_adjoint_tol_ctl`.
     Adjoint(usize),
 }
 
@@ -69,8 +67,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// Returns the form of a function that is called with this number of arguments after the passed function. Returns
-    /// `None` if it is not a solver.
+    /// Returns the form of a function that is called with this number of arguments after the passed function, or `None`
+    /// if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -217,7 +215,7 @@ impl OdeForm {
         let (method, tolerance, max_steps) = match family {
             "rk45" => (Method::DormandPrince, 1e-6, 1_000_000),
             "ckrk" => (Method::CashKarp, 1e-6, 1_000_000),
-            // Like Adams' methods for equations that are not stiff.
+            // Adams' methods are for equations that are not stiff, as is Dormand–Prince.
             "adams" => (Method::DormandPrince, 1e-10, 100_000_000),
             "bdf" => (Method::Radau, 1e-10, 100_000_000),
             "adjoint" => (Method::Radau, 1e-10, 100_000_000),
@@ -280,7 +278,7 @@ impl OdeForm {
                 }
                 ode.absolute = each;
                 ode.max_steps = steps(name, value(at + 6)?.real()?)?;
-                // 1 is Adams' method, 2 the one for stiff equations.
+                // 1 is Adams' method, and 2 is the method for stiff equations.
                 if value(at + 9)?.real()? == 1.0 {
                     ode.method = Method::DormandPrince;
                 }

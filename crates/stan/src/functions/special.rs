@@ -7,8 +7,8 @@ use std::f64::consts::LN_2;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
-/// The largest number of terms of a series or a continued fraction. That many terms take half a second. They suffice
-/// for all parameters below 2e13. For larger parameters they may not suffice near the middle of the distribution.
+/// The largest number of terms of a series or a continued fraction, which take half a second. They suffice for all
+/// parameters below 2e13. For larger parameters they may not suffice near the middle of the distribution.
 const MOST: usize = 100_000_000;
 
 /// Returns the number of terms after which a series or a continued fraction with this parameter has converged.
@@ -143,7 +143,7 @@ pub fn inv_phi_log(log_p: f64) -> f64 {
     let mut x = -(t
         - (2.515_517 + t * (0.802_853 + t * 0.010_328))
             / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308))));
-    // Newton on log Φ, which is concave: its slope is the inverse Mills ratio.
+    // Newton's method on log Φ, which is concave. Its slope is the inverse Mills ratio.
     for _ in 0..60 {
         let value = log_phi(x);
         let slope = (-0.5 * x * x - HALF_LOG_TWO_PI - value).exp();

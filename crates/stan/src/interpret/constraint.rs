@@ -138,7 +138,6 @@ impl Machine<'_> {
         Ok(ty)
     }
 
-    /// Evaluates the sizes of a type. `outer` is the number of copies in the enclosing arrays.
     fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
         Ok(match ty {
             SizedType::Int => Sized::Int,
@@ -165,7 +164,7 @@ impl Machine<'_> {
                     _ => size_of::<Value>(),
                 };
                 let n = self.extent(n, outer, bytes, name)?;
-                // Inner sizes are evaluated, and checked, even if there are no elements.
+                // Inner sizes are evaluated and checked even if there are no elements.
                 let inner = self.resolve_type(inner, outer * n as f64, name)?;
                 Sized::Array(n, Box::new(inner))
             }

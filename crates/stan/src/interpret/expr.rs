@@ -20,7 +20,7 @@ impl Machine<'_> {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// Returns any error of the evaluation, at the innermost expression.
+    /// Returns any error of the evaluation, located at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // Cheap leaves do not need the depth guard.
         match &expr.kind {
@@ -109,18 +109,15 @@ impl Machine<'_> {
         Ok(Operand::Owned(value))
     }
 
-    /// Evaluates several expressions, in order.
     pub(super) fn eval_all(&mut self, exprs: &[Expr]) -> Eval<Vec<Operand>> {
         exprs.iter().map(|e| self.eval(e)).collect()
     }
 
-    /// Returns whether a condition holds.
     pub(super) fn eval_condition(&mut self, expr: &Expr) -> Eval<bool> {
         let value = self.eval(expr)?;
         value.real().map(|x| x != 0.0).map_err(|e| e.at(expr.span))
     }
 
-    /// Evaluates an `int` expression.
     pub(super) fn eval_int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.eval(expr)?;
         value.int().map_err(|e| e.at(expr.span))
@@ -144,7 +141,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Evaluates indices.
     pub(super) fn eval_indices(&mut self, indices: &[Index]) -> Eval<Vec<Idx>> {
         indices
             .iter()
@@ -180,8 +176,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a function with evaluated arguments. If `drop` is true, a density omits terms that depend only on
-    /// arguments of level data.
+    /// If `drop` is true, a density omits terms that depend only on arguments of level data.
     pub(super) fn apply(
         &mut self,
         callee: Callee,
@@ -232,7 +227,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a user function. A void function returns `None`.
     pub(super) fn call_user(
         &mut self,
         id: FunId,

@@ -22,13 +22,11 @@ const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 /// Weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// The step of the differences, relative to the scale of the posterior. With it, truncation and rounding errors both
-/// leave ten digits.
+/// The step of the differences, relative to the scale of the posterior. Truncation and rounding errors then both leave
+/// ten digits.
 const STEP: f64 = 0.02;
 
-/// The likelihood of a call, with the data at which it is evaluated.
 enum Observations<'a> {
-    /// The passed function, and its arguments after θ.
     Passed(&'a FunRef, Vec<Operand>),
     /// A library density with its counts, the positions of their latent variables, the mean there, and further
     /// arguments.
@@ -39,11 +37,10 @@ struct Latent<'a, 'm> {
     machine: &'a mut Machine<'m>,
     observations: Observations<'a>,
     span: Span,
-    /// The prior's covariance, column-major.
+    /// The covariance of the prior, column-major.
     covariance: Vec<f64>,
     n: usize,
     block: usize,
-    /// The steps of the differences.
     steps: Vec<f64>,
     error: Option<Box<EvalError>>,
 }
@@ -67,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// Returns the log density of the observations, or NaN if the likelihood rejects or is not finite.
+    /// NaN if the likelihood rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -83,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// Returns the first and second derivatives along a direction that moves these variables by these steps.
+    /// Returns the first and second derivatives along a direction that moves the given variables by the given steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();
@@ -138,7 +135,6 @@ impl Latent<'_, '_> {
         w
     }
 
-    /// Returns `K x` for the columns of x.
     fn times_covariance(&self, x: &[f64]) -> Vec<f64> {
         let n = self.n;
         let mut out = vec![0.0; x.len()];
@@ -173,7 +169,6 @@ impl System for Latent<'_, '_> {
     }
 }
 
-/// Evaluates the arguments of a call.
 fn entries(value: Operand, span: Span) -> Eval<Vec<Operand>> {
     match value.into_value() {
         Value::Tuple(entries) => Ok(entries.into_iter().map(Operand::Owned).collect()),
@@ -221,7 +216,6 @@ fn observations<'e>(
     ))
 }
 
-/// Evaluates a call. Returns the marginal log density, or a draw of the latent variables.
 pub(super) fn call(
     machine: &mut Machine<'_>,
     (name, form): (&'static str, LaplaceForm),
@@ -267,7 +261,7 @@ pub(super) fn call(
     let mut theta = vec![0.0; n];
     settings.root.solve(&mut system, &start, 1, &mut theta);
     let w = system.curvature(&theta);
-    // Now with steps that fit the mode.
+    // The steps now fit the mode.
     let w = if w.iter().all(|w| w.is_finite()) {
         system.curvature(&theta)
     } else {
@@ -330,7 +324,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// Draws a normal vector with mean θ̂ and this covariance, which may be singular because of rounding.
+/// The covariance may be singular because of rounding.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

@@ -12,12 +12,9 @@ use crate::program::{BinaryOp, BuiltinId, Span};
 use crate::value::error::{Eval, FnError, FnResult, Halt};
 use crate::value::{Value, ops, vectorise};
 
-/// The implementation of a library function.
 #[derive(Clone, Copy)]
 enum Implementation {
-    /// A row of a table.
     Function(Builtin),
-    /// A function of a univariate distribution.
     Univariate(&'static Univariate, Suffix),
 }
 
@@ -60,7 +57,7 @@ pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Returns whether a function with the given number of arguments is implemented here.
+/// Returns whether a function has an implementation here for the given number of arguments.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -119,10 +116,10 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Like [`call`], but long computations check `halt`.
+/// Calls a function as [`call`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of [`call`].
+/// Fails if an interrupt is pending, and as [`call`] does.
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -141,10 +138,10 @@ pub fn call_under(
     })
 }
 
-/// Like [`ops::binary`], but long computations check `halt`.
+/// Applies an operator as [`ops::binary`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of the operator.
+/// Fails if an interrupt is pending, and as the operator does.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -175,7 +172,6 @@ const LONG_TRANSFORM: usize = 1 << 16;
 /// million terms.
 const LONG_TAILS: usize = 256;
 
-/// Returns whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -187,7 +183,6 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// Returns the number of scalars in a value whose elements are alike.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),
@@ -207,10 +202,10 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// Like [`draw`], but long computations check `halt`.
+/// Draws as [`draw`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of [`draw`].
+/// Fails if an interrupt is pending, and as [`draw`] does.
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

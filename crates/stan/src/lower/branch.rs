@@ -13,15 +13,11 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// The effects of one side of a branch.
 struct Side<'g, T> {
-    /// The result of the side, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
-    /// The log density it adds.
     terms: E<'g>,
     /// Nonzero for draws that the branch rejects.
     guard: E<'g>,
-    /// The pending returns of the side.
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
@@ -43,8 +39,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
                 _ => return None,
             }
         };
-        // Nodes that depend on the old value are younger than it. Of two such operands the search follows the older
-        // one.
+        // Nodes that depend on the old value are younger than it. The search follows the older of two such operands.
         let reaches = |id: NodeId| id >= old;
         let (next, rest) = match op {
             ElemOp::Add if a == old || b == old => (old, x.tape.e(if a == old { b } else { a })),
@@ -68,7 +63,6 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Lowers `body` for the draws for which `condition` holds, and returns its effects.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -104,7 +98,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Restricts the following code to the draws for which `condition` holds, and returns the previous condition.
     fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
         let outside = self.tape.taken.get();
         let taken = match outside {
@@ -131,7 +124,6 @@ impl<'g> Lower<'_, 'g> {
         tape.guards.borrow_mut().extend(guards);
     }
 
-    /// Adds the effects of both sides to the log density, the guards and the pending returns.
     fn join<T, U>(&mut self, c: E<'g>, a: &Side<'g, T>, b: &Side<'g, U>) {
         let one = self.tape.constant(1.0);
         let pair = |rejected: bool, guard: E<'g>| if rejected { one } else { guard };
@@ -169,7 +161,6 @@ impl<'g> Lower<'_, 'g> {
         self.narrow(condition.not());
     }
 
-    /// Lowers `c ? then : otherwise`, where c depends on parameters.
     pub(super) fn ternary(
         &mut self,
         c: E<'g>,
@@ -189,7 +180,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Lowers `if (c) then else otherwise`, where c depends on parameters.
     pub(super) fn branch(
         &mut self,
         c: E<'g>,
@@ -210,7 +200,6 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// Lowers `then` for draws for which c holds, and `otherwise` for the others. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -249,7 +238,7 @@ impl<'g> Lower<'_, 'g> {
                             let value = self.merged(c, old.as_ref(), &x, &y, span)?;
                             Some(value.of(&self.program.var(*var).ty))
                         }
-                        // Declared in one of the branches, so invisible after it.
+                        // The variable is declared in one of the branches, and therefore invisible after it.
                         (x, y) => x.or(y),
                     };
                     self.slots[slot] = merged;
@@ -321,7 +310,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Closes the pending returns of a function that ended with `outcome`.
     pub(super) fn finish(
         &mut self,
         from: usize,
@@ -331,7 +319,7 @@ impl<'g> Lower<'_, 'g> {
         let mut value = match outcome {
             Ok(value) => value,
             Err(error) if error.kind == ErrorKind::Rejected && self.exits.len() > from => {
-                // Draws that have not returned by then are rejected.
+                // Draws that have not returned at the end of the function are rejected.
                 let Some(last) = self.exits.pop() else {
                     return Err(error);
                 };
@@ -355,7 +343,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(value)
     }
 
-    /// Returns the variables to which a statement may assign.
     pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {

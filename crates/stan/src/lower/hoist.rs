@@ -16,35 +16,30 @@ use crate::value::error::Eval;
 /// the surrounding expression.
 const LONG: usize = 9;
 
-/// The number of earlier products to search.
 const RECENT: usize = 16;
 
-/// The product of all rows of a data variable with one right factor.
 pub(super) struct Product<'g> {
     rows: Arc<Value>,
     factor: jensen_graph::NodeId,
-    /// The product, `count × cols`.
+    /// A `count × cols` matrix.
     all: E<'g>,
 }
 
-/// A row of a data variable, given by its position.
 struct DataRow {
     rows: Arc<Value>,
     position: RowPosition,
     count: usize,
     length: usize,
-    /// Whether the data are stored row after row instead of as a column-major matrix.
+    /// Whether the data are stored row by row instead of as a column-major matrix.
     by_row: bool,
 }
 
 enum RowPosition {
     One(usize),
-    /// Each iteration has its own row.
     Each(Vec<u32>),
 }
 
 impl RowPosition {
-    /// Returns the elements of the product at these rows, in column `j` of `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
             RowPosition::One(position) => all.at(j * count + position),
@@ -57,15 +52,14 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns `row · factor` if `row` names a row of the data in a loop that visits many rows and the factor is not
-    /// known.
+    /// Returns `None` unless `row` is a row of the data in a loop that visits many rows, and the factor is not known.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,
         factor: &Expr,
         site: &Expr,
     ) -> Eval<Option<Sym>> {
-        // The factor may be evaluated again: it must not add to the log density.
+        // The factor may be evaluated again, so it must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
         let many = self.tape.unrolling.get() || self.in_iterations();
         if !plain || !many || self.axis.is_some() {

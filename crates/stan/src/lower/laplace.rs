@@ -23,16 +23,12 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 
-/// The data and arguments of a likelihood.
 struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
     function: Option<&'a FunRef>,
-    /// The arguments of the likelihood after θ.
     args: &'a [Sym],
-    /// Whether the function drops its constants.
     drop: bool,
-    /// The number of latent variables.
     n: usize,
     span: Span,
     site: u32,
@@ -42,7 +38,6 @@ fn vector(n: usize) -> Dims {
     Dims::leaf(Leaf::Vector(n))
 }
 
-/// Returns the entries of a tuple.
 fn entries(tuple: &Sym) -> Vec<Sym> {
     match tuple {
         Sym::Tuple(entries) => entries.to_vec(),
@@ -54,7 +49,6 @@ fn entries(tuple: &Sym) -> Vec<Sym> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Lowers a call.
     pub(super) fn laplace(
         &mut self,
         (name, form): (&'static str, LaplaceForm),
@@ -110,7 +104,6 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// Returns the start of the search and its settings.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),
@@ -139,7 +132,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((start.e(self.tape).map_err(at)?, found))
     }
 
-    /// Builds the log density of the observations given θ.
     fn of_latent(&mut self, observed: &Observed<'_>, theta: E<'g>, args: &[Sym]) -> Eval<E<'g>> {
         let (n, span, tape) = (observed.n, observed.span, self.tape);
         let at = |e: FnError| e.at(span);
@@ -185,8 +177,7 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
-    /// Builds the likelihood with its [derivatives], as a graph over time, θ and `all` parameters. They must have a
-    /// supported form.
+    /// The inputs of the graph are time, θ and `all` parameters. The [derivatives] must have a supported form.
     fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
         let n = observed.n;
         let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
@@ -226,7 +217,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(derivatives)
     }
 
-    /// Builds the marginal log density.
     fn marginal(
         &mut self,
         observed: &Observed<'_>,
@@ -260,7 +250,7 @@ impl<'g> Lower<'_, 'g> {
         let fixed = passed.held();
         let unit = identity(tape, n);
         let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
-        // I − H K for the covariance K and the Hessian H of the likelihood in columns, if they are numbers.
+        // I − H K for the covariance K and the Hessian H of the likelihood in columns.
         let jacobian =
             |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.held(), n, block);
         let known_start = start.values();
@@ -268,7 +258,8 @@ impl<'g> Lower<'_, 'g> {
         let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
             start
         } else {
-            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, 0 is used.
+            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, the search starts at
+            // 0.
             let start = start.held();
             let found = at(&derivatives, start, fixed);
             let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
@@ -355,7 +346,6 @@ fn equations(
     passes::compact(&graph)
 }
 
-/// Creates the identity matrix.
 fn identity(tape: &Tape, n: usize) -> E<'_> {
     let unit: Vec<f64> = (0..n * n)
         .map(|k| f64::from(u8::from(k % (n + 1) == 0)))

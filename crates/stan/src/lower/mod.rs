@@ -2,8 +2,8 @@
 //!
 //! Lowering evaluates the program over symbolic values: expressions that depend only on data are computed as in the
 //! interpreter, and all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches
-//! on data. It lowers both sides of a branch on parameters and selects between the results. Nodes carry the source
-//! expression from which they come. It identifies the copies of a loop body, so that they can be merged into vector
+//! on data. It lowers both sides of a branch on parameters and selects between the results. Each node carries the
+//! source expression from which it comes, so that the copies of a loop body can be recognised and merged into vector
 //! operations.
 //!
 //! | file | subject |
@@ -68,7 +68,7 @@ pub struct LowerOptions {
 }
 
 impl Default for LowerOptions {
-    /// Builds the full density with Jacobian, from at most 2·10⁷ nodes.
+    /// Returns the options for the full density with Jacobian, from at most 2·10⁷ nodes.
     fn default() -> Self {
         LowerOptions {
             propto: false,
@@ -121,11 +121,9 @@ impl From<Box<EvalError>> for LowerError {
     }
 }
 
-/// The largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// The largest number of executed statements and loop iterations. Half of the node limit applies instead if it is
-/// larger.
+/// The limit is half of the node limit if that is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// The number of steps between two checks of the interrupt.
@@ -144,7 +142,7 @@ pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lower
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a separate thread, whose stack is large enough for recursion that follows the program's nesting.
+/// Runs `lower` on a separate thread, because recursion follows the nesting of the program and needs a large stack.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -168,8 +166,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the current thread, for platforms without threads. Programs that are nested too deeply for a
-/// browser's stack fail there.
+/// For platforms without threads. Programs that are nested too deeply for a browser's stack fail there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
     lower()
@@ -219,30 +216,26 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     })
 }
 
-/// A loop that is being unrolled, for messages.
 struct Unrolled {
     span: Span,
     what: String,
-    /// The number of iterations, or `usize::MAX` if it is known only at the end.
+    /// `usize::MAX` if the number of iterations is known only at the end.
     trips: usize,
-    /// The reason why its iterations are not vectorised.
+    /// The reason why the iterations are not vectorised.
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters. The code after it applies only to draws that have not
-/// returned.
+/// A `return` under a condition that depends on parameters. The code after it applies only to the other draws.
 struct Exit<'g> {
-    /// A number that is 1 for draws for which the function has returned.
+    /// 1 for draws for which the function has returned.
     condition: E<'g>,
-    /// The value that the function returns.
     value: Option<Sym>,
-    /// The number of earlier terms of the log density.
+    /// The number of terms of the log density before the `return`.
     terms: usize,
-    /// The number of earlier guards.
+    /// The number of guards before the `return`.
     guards: usize,
 }
 
-/// The state of a lowering.
 struct Lower<'p, 'g> {
     program: &'p Program,
     tape: &'g Tape,
@@ -250,22 +243,17 @@ struct Lower<'p, 'g> {
     halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
-    /// The terms of the log density. All are scalars.
     terms: Vec<NodeId>,
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
     products: Vec<hoist::Product<'g>>,
-    /// The loops whose iterations are being vectorised.
     turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
-    /// Whether `~` and `_lupdf` drop their constants here.
     drop_constants: bool,
-    /// The axis of exchangeable data, if there is one.
     axis: Option<records::Axis>,
-    /// The random calls so far, if random numbers are allowed.
+    /// `None` where random numbers are not allowed.
     random: Option<random::Random>,
-    /// The current address, for random numbers.
     address: Address,
     /// Identifies the chain of calls from which nodes come. It is mixed into their provenance.
     site_base: u32,
@@ -312,7 +300,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.stmts(stmts).map(|_| ())
     }
 
-    /// Rejects draws whose transformed parameters violate the constraints of their declarations.
     fn check_transformed(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for stmt in stmts {
             let StmtKind::Decl(decl) = &stmt.kind else {
@@ -381,7 +368,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// Returns the sum of all terms, or NaN for draws for which a guard holds.
+    /// The value is NaN for draws for which a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -395,7 +382,6 @@ impl<'p, 'g> Lower<'p, 'g> {
             .id
     }
 
-    /// Returns the current value of the log density.
     fn target(&self) -> E<'g> {
         let terms: Vec<E<'g>> = self.terms.iter().map(|id| self.tape.e(*id)).collect();
         self.tape.add_all(&terms)
@@ -408,7 +394,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Sets the expression of new nodes.
     fn site(&self, expr: &Expr) {
         let site = self.site_base.wrapping_mul(0x9e37_79b9) ^ (expr.id.0 + 1);
         self.tape.graph.borrow_mut().set_site(site);
@@ -418,7 +403,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.program.expr_count + 1 + var.0
     }
 
-    /// Counts a step, and checks the limits.
     fn step(&mut self, span: Span) -> Eval<()> {
         if self.steps.is_multiple_of(ASK_EVERY) {
             self.halt.check(span)?;
@@ -478,7 +462,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Runs `body` one nesting level deeper.
     fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= DEPTH_LIMIT {
             let message = format!("stopped {DEPTH_LIMIT} levels deep: does this recursion end?");

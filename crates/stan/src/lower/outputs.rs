@@ -13,7 +13,7 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// The largest number of nodes of a graph of outputs. A larger program is left to the interpreter.
+/// The interpreter evaluates programs with larger graphs.
 const NODE_LIMIT: usize = 4_000_000;
 
 /// The reported values of a program with its data, as a graph, and the random numbers that this graph receives.
@@ -92,7 +92,6 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     })
 }
 
-/// Adds the numbers of a part in the order in which they are reported.
 fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnResult<()> {
     let mut stored = Vec::new();
     within(tape, value, &part.path, &part.ty, &mut stored)?;
@@ -105,7 +104,6 @@ fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnRes
     Ok(())
 }
 
-/// Returns the numbers, in storage order, of the value at `path`.
 fn within(
     tape: &Tape,
     value: &Sym,

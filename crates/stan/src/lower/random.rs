@@ -17,10 +17,10 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// The largest number of stages. Each stage recomputes the results of earlier ones.
+/// The number is limited because each stage recomputes the results of the earlier stages.
 const MOST_STAGES: usize = 8;
 
-/// The size of the first input. Later inputs are larger.
+/// Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
 /// A distribution without parameters.
@@ -79,42 +79,38 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of a result of the stage. It is 0 for draws that skip the call.
+    /// The index of a result of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
     /// The inputs that receive the numbers.
     pub to: Numbers,
 }
 
-/// The calls whose arguments are known at the same time.
+/// Calls whose arguments are known at the same time.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     pub(super) calls: Vec<LibraryCall>,
-    /// The arguments of the calls.
     pub(super) cells: Vec<Cell>,
 }
 
 #[derive(Debug)]
 struct Input {
     node: NodeId,
-    /// The number of stages that must run before its numbers are known.
+    /// The number of stages that must run before the numbers of the input are known.
     level: usize,
     used: usize,
     len: usize,
 }
 
-/// The random calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Random {
     pub(super) standard: Vec<StandardCall>,
     pub(super) stages: Vec<Stage>,
-    /// The inputs after the coordinates.
     inputs: Vec<Input>,
     /// The number of stages that must run before each node is known.
     levels: Vec<usize>,
 }
 
 impl Random {
-    /// Returns the number of stages that must run before these nodes are known.
     fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
         let graph = tape.graph.borrow();
         for id in graph.ids().skip(self.levels.len()) {
@@ -131,7 +127,6 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Reserves `len` numbers that are known after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {
@@ -162,7 +157,6 @@ impl Random {
 }
 
 impl Lower<'_, '_> {
-    /// Lowers a call of a function that draws random numbers.
     pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
@@ -257,16 +251,13 @@ impl Lower<'_, '_> {
 /// A random number, and the condition under which it must not be drawn.
 type Made<'g> = (E<'g>, Option<E<'g>>);
 
-/// Computes a random number from a standard one.
 struct Formula {
     of: Standard,
-    /// Whether containers are handled element by element.
     each: bool,
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
-/// Returns the formula for a function whose numbers follow from standard ones. It is the same as in the function's
-/// row in `distributions`.
+/// The formula is the same as in the function's row in `distributions`.
 fn standard(name: &str) -> Option<Formula> {
     let each = |of, formula| Formula {
         of,
@@ -316,8 +307,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// Returns the category of a uniform number: the interval between cumulative sums of `weights` that contains the
-/// number.
+/// Returns the category whose interval between cumulative sums of `weights` contains the uniform number `u`.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -329,8 +319,8 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// Returns the arguments, or `None` if one of them is neither a scalar nor has `len` elements. If `len` is `None`,
-/// any number of elements is allowed.
+/// Returns `None` if an argument is neither a scalar nor has `len` elements. If `len` is `None`, any number of elements
+/// is allowed.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -340,7 +330,6 @@ fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<O
     Ok(e.iter().all(fits).then_some(e))
 }
 
-/// Returns the extents of a function's draw.
 fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
     let name = id.name();
     let array = |n: usize| Dims {
@@ -381,7 +370,6 @@ fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> 
     }
 }
 
-/// Returns a type with the extents of a value.
 fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
     let (mut extents, mut ty) = (dims.array.iter(), ty);
     let mut array = Vec::new();

@@ -286,7 +286,7 @@ fn expr(e: &Expr) -> String {
         ExprKind::RowVector(list) => format!("[{}]", exprs(list)),
         ExprKind::Tuple(list) if list.len() == 1 => format!("({},)", exprs(list)),
         ExprKind::Tuple(list) => format!("({})", exprs(list)),
-        // Written parentheses are implied by those printed around operators.
+        // Printing encloses every operation in parentheses anyway.
         ExprKind::Paren(inner) => expr(inner),
         ExprKind::Error => "<error>".to_owned(),
     }

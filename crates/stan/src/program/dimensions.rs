@@ -29,7 +29,7 @@ impl Program {
     }
 }
 
-/// Returns whether the variables of this block are known before any draw, so that they are not part of a draw.
+/// The variables of these blocks are known before any draw, so that they are not part of a draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }
@@ -41,7 +41,6 @@ fn declared(stmt: &Stmt) -> Option<&Decl> {
     }
 }
 
-/// Returns the sizes of a type, the outermost first.
 fn sizes(ty: &SizedType) -> Option<Vec<&Expr>> {
     match ty {
         SizedType::Int | SizedType::Real => Some(Vec::new()),

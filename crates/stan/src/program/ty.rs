@@ -1,4 +1,4 @@
-//! Types and levels.
+//! The types of expressions, and their levels.
 
 use std::fmt;
 
@@ -72,12 +72,12 @@ impl Type {
         matches!(self, Type::Int | Type::Real | Type::Complex)
     }
 
-    /// Returns whether the type is `int` or arrays of it.
+    /// Returns whether the type is `int` or an array of `int`s.
     pub fn is_int(&self) -> bool {
         *self.unwind().1 == Type::Int
     }
 
-    /// Returns whether every scalar inside is an `int`. Such a value never depends on parameters.
+    /// Returns whether every scalar of the type is an `int`. The value of such a type never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -95,7 +95,7 @@ impl Type {
         )
     }
 
-    /// Returns whether a complex number occurs anywhere inside.
+    /// Returns whether the type contains complex numbers.
     pub fn has_complex(&self) -> bool {
         use Type::*;
         match self.unwind().1 {
@@ -152,7 +152,7 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Says whether a value can depend on parameters. `Data < Param`, so `max` combines levels.
+/// Whether a value can depend on parameters. `Data < Param`, so `max` combines levels.
 ///
 /// The level is static, as in Stan itself. A local real of the model block is `Param` even if it is only ever assigned
 /// data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the value of a

@@ -1,4 +1,4 @@
-//! Stores complex values as their real and imaginary parts, side by side.
+//! Complex values, stored as their real and imaginary parts side by side.
 
 use std::rc::Rc;
 
@@ -7,8 +7,6 @@ use num_complex::Complex64;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::{Mat, Value};
 
-/// Appends all numbers of a complex value to `out` in storage order. Appends its array extents to `array`, and
-/// returns its other extents.
 fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> Option<Leaf> {
     Some(match value {
         Value::Complex(z) => {
@@ -42,7 +40,6 @@ fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> O
     })
 }
 
-/// Creates the complex value with these extents.
 fn joined(dims: &Dims, depth: usize, numbers: &[Complex64]) -> Value {
     let Some(count) = dims.array.get(depth) else {
         return match dims.leaf {

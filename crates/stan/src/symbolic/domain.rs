@@ -79,7 +79,7 @@ pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<
     Ok(())
 }
 
-/// Applies [`check`] to the known elements of `e`. Returns whether all are known.
+/// Returns whether all elements are known.
 fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
     if e.is_record() {
         let Some(visited) = e.visited() else {
@@ -100,7 +100,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// Checks the known values of an argument whose formula is NaN outside the domain. Such an argument needs no guard.
+/// Checks the known values of an argument whose formula is NaN outside the domain, so that it needs no guard.
 ///
 /// # Errors
 /// Fails if a known value is outside.

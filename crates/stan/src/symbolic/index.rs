@@ -69,7 +69,7 @@ fn invalid(error: &IndexError) -> FnError {
     FnError::invalid(error.to_string())
 }
 
-/// The storage positions that an index names, in storage order of the part, with the part's extents.
+/// The storage positions that an index selects, in storage order of the part, with the extents of the part.
 struct Selection {
     offsets: Vec<usize>,
     dims: Dims,
@@ -104,7 +104,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
             (Some(rows), Some(cols)) => Leaf::Matrix(rows, cols),
         },
     };
-    // Outermost first. Within a matrix, columns are the outer dimension.
+    // The outermost dimension is first. Within a matrix, columns are the outer dimension.
     let mut order: Vec<usize> = (0..extents.len()).collect();
     if let Leaf::Matrix(..) = dims.leaf {
         order.swap(depth, depth + 1);
@@ -128,7 +128,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
     })
 }
 
-/// Returns the storage position if every dimension has a single index.
+/// Returns `None` unless every dimension has a single index.
 fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     let one = |k: usize, size: usize| match &idx[k] {
         Idx::One(i) => Some(match usize::try_from(*i) {
@@ -168,7 +168,7 @@ fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     Some(within.map(|w| offset * dims.leaf.size() + w))
 }
 
-/// Returns the part of `base` that `idx` names. `ty` is the type of the part.
+/// Returns the part of `base` that `idx` selects. `ty` is the type of the part.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -225,7 +225,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
     }
 }
 
-/// Creates the array of these elements.
+/// Creates an array of these elements.
 ///
 /// # Errors
 /// Fails if reals of different shapes are among them.
@@ -264,7 +264,7 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
 /// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Indices, with the type of the part that they name.
+    /// Indices, with the type of the part that they select.
     Index(Vec<Idx>, Type),
     /// A tuple component, counted from 0.
     Component(usize),
@@ -357,7 +357,7 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
     }
 }
 
-/// Assigns `new` to the part of `target` that `idx` names.
+/// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
 /// Fails if an index is out of bounds or the part has another shape than `new`.

@@ -5,7 +5,6 @@ use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
-/// The largest depth of the analysis.
 const DEPTH: u32 = 7;
 
 /// Returns a range that contains all elements of a value.
@@ -72,7 +71,7 @@ fn has(tape: &Tape, e: E<'_>, fact: Fact) -> bool {
     tape.facts.borrow().contains(&(e.id, fact))
 }
 
-/// Records a fact about a value.
+/// Records a fact about the value `e`.
 pub fn note(e: E<'_>, fact: Fact) {
     e.tape.facts.borrow_mut().insert((e.id, fact));
 }
@@ -119,7 +118,7 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
             (0..n * n).all(|at| index[at as usize] == index[mirror(at) as usize])
         }
         Op::Scatter(maps) => {
-            // Only diagonal elements.
+            // Only diagonal elements are added.
             args.iter().zip(maps).all(|(_, map)| match map {
                 jensen_graph::ops::ScatterMap::Index(index) => {
                     g.index_data(index).iter().all(|at| at % n == at / n)
@@ -133,7 +132,6 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
     }
 }
 
-/// Returns whether a matrix that consists of scalars is symmetric.
 fn cells_symmetric(g: &Graph, args: &[NodeId], n: u32) -> bool {
     let mut cells: Vec<(NodeId, u32)> = Vec::new();
     for arg in args {

@@ -23,8 +23,8 @@ pub struct Overlay {
     pub var: VarId,
     /// The extents of the container.
     pub dims: Rc<Dims>,
-    /// The node that stands for its elements before the loop.
+    /// The placeholder for the elements before the loop.
     pub stand_in: NodeId,
-    /// The elements that have been written.
+    /// The written elements, each with its position, in the order of writing.
     pub entries: Rc<Vec<(At, Cell)>>,
 }

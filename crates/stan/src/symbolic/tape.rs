@@ -1,12 +1,11 @@
 //! Builds the graph, with an expression type for code that reads like formulas.
 //!
-//! [`E`] differs from `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities
-//! written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with that
-//! location. Here nodes carry the location in the Stan program. Arguments on an untaken side of a branch are replaced
-//! (`masked`), numbers known for each record are computed at once, and `log` simplifies its argument. A factor in an
-//! unrolled loop stays a factor, so that iterations can be merged again. A single type with hooks for both would burden
-//! each language with the rules of the other. The graph has everything that both share: the operations with their
-//! shapes, values and derivatives.
+//! [`E`] and `jensen_graph::Expr` are both nodes with operators, but they serve different languages. `Expr` is for log
+//! densities written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with
+//! that location. [`E`] carries the location in the Stan program, replaces arguments on the untaken side of a branch
+//! (`masked`), computes numbers that are known for each record at once, and simplifies the argument of `log`. It also
+//! keeps a factor in an unrolled loop, so that iterations can be merged again. Both share the operations in
+//! `jensen_graph`, with their shapes, values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -21,7 +20,7 @@ use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, S
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
-    /// The scalars that are nonzero for rejected draws.
+    /// Scalars that are nonzero for rejected draws.
     pub guards: RefCell<Vec<NodeId>>,
     /// Whether a loop is being unrolled. Short containers are then handled element by element.
     pub unrolling: Cell<bool>,
@@ -38,7 +37,7 @@ pub struct Tape {
     pub records: Cell<Option<usize>>,
     /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The placeholder for the result of such an operation, for this number of records.
+    /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
@@ -86,7 +85,7 @@ impl Tape {
         }
     }
 
-    /// Records an elementwise operation. If its arguments are known for each record, so is the result.
+    /// The result is known for each record if the arguments are.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -96,7 +95,7 @@ impl Tape {
             };
             args.iter().any(|id| g.shape(*id).record) && args.iter().any(whole)
         };
-        // A value without a form remains so, because numbers would fold to a value that looks like any other.
+        // A value without a form must not be folded, because the resulting numbers would look like any other value.
         if mixed || self.fault.borrow().is_some() {
             return self.no_form("an operation on a whole vector").id;
         }
@@ -189,7 +188,6 @@ impl Tape {
     }
 }
 
-/// Returns the number of a known scalar, or the numbers of a record column.
 fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -204,9 +202,9 @@ fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
 /// callers check first.
 #[derive(Clone, Copy, Debug)]
 pub struct E<'g> {
-    /// The tape of the node.
+    /// The tape on which the node is recorded.
     pub tape: &'g Tape,
-    /// The identity of the node.
+    /// The node.
     pub id: NodeId,
 }
 
@@ -321,7 +319,7 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// Returns log x. If x is an exponential, even behind selections and concatenations, this is its exponent.
+    /// Returns log x. If x is an exponential, even behind selections and concatenations, the result is its exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -422,7 +420,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Like [`data`](Self::data), but includes positions, and excludes records that skip the current code.
+    /// Returns the known numbers with their positions, like [`data`](Self::data), but excludes records that skip the
+    /// current code.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

@@ -152,7 +152,6 @@ fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     }
 }
 
-/// Transforms elements with two bounds, some of which are infinite.
 fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
     let split = |bound: Bound<'g>| match bound {
@@ -271,7 +270,6 @@ pub fn structured<'g>(
     }
 }
 
-/// Returns `count` elements from `start` on, `step` apart.
 fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
     if z.len() == 1 {
         return z;
@@ -280,7 +278,6 @@ fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
     z.gather(&index)
 }
 
-/// Returns all elements of a node as cells.
 fn whole(e: E<'_>) -> Vec<Cell> {
     match e.values() {
         Some(values) => values.into_iter().map(Cell::Const).collect(),
@@ -288,7 +285,6 @@ fn whole(e: E<'_>) -> Vec<Cell> {
     }
 }
 
-/// Records a fact about the container that consists of these cells.
 fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
     note(assemble(tape, cells), fact);
 }
@@ -343,7 +339,6 @@ pub fn basis(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&elements)
 }
 
-/// Returns the zero-sum vector of n elements with coordinates `z`.
 fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
     if n == 1 {
         return tape.constant(0.0);
@@ -463,7 +458,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     (cells, jacobian)
 }
 
-/// Returns a lower triangular matrix row by row, and the logarithms of its diagonal.
+/// The matrix is stored row by row. The second result is the logarithms of its diagonal.
 fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
     let mut cells = vec![Cell::Const(0.0); rows * cols];
     let mut diagonal = Vec::with_capacity(cols);
@@ -489,7 +484,6 @@ fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<
     (cells, (0..cols).map(|j| logs.at(j)).collect())
 }
 
-/// Returns L Lᵀ.
 fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
     let l = assemble(tape, l);
     whole(l.matmul_with(l, rows, cols, rows, false, true))

@@ -1,4 +1,4 @@
-//! Defines symbolic values: the values of expressions that may depend on parameters.
+//! Symbolic values: the values of expressions that may depend on parameters.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -201,7 +201,7 @@ pub enum Cell {
 pub enum Store {
     /// One node has all elements.
     Node(NodeId),
-    /// Each element has its own cell.
+    /// Each element has its own [`Cell`].
     Table(Rc<Vec<Cell>>),
 }
 
@@ -289,7 +289,6 @@ impl From<Arc<Value>> for Sym {
 }
 
 impl From<E<'_>> for Sym {
-    /// Converts a scalar.
     fn from(e: E<'_>) -> Sym {
         match e.scalar() {
             Some(x) => Sym::Real(x),
@@ -328,7 +327,7 @@ impl Sym {
         })
     }
 
-    /// Returns the value if all of it is known.
+    /// Returns the value if it is known entirely.
     pub fn known(&self) -> Option<Cow<'_, Value>> {
         Some(match self {
             Sym::Int(i) => Cow::Owned(Value::Int(*i)),
@@ -349,7 +348,7 @@ impl Sym {
         })
     }
 
-    /// Returns whether all of the value is known.
+    /// Returns whether the value is known entirely.
     pub fn is_known(&self) -> bool {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
@@ -523,8 +522,8 @@ impl Sym {
         })
     }
 
-    /// Returns whether the elements should be handled separately. They should if the value is short and is either
-    /// stored that way or inside an unrolled loop. They also should if the value has one value per record.
+    /// Returns whether the elements should be handled separately. They should if the value has one value per record, or
+    /// if it is short and is either stored element by element or inside an unrolled loop.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {

@@ -45,18 +45,18 @@ pub struct Ident {
     pub span: Span,
 }
 
-/// An expression.
+/// An expression without a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// The kind of the expression.
     pub kind: ExprKind,
     /// The location of the expression in the source.
     pub span: Span,
-    /// The length of the longest path to a leaf. The parser keeps it below a limit, so that walks may recurse.
+    /// The length of the longest path to a leaf. The parser limits it, so that later stages may recurse over the tree.
     pub height: u32,
 }
 
-/// Kinds of expression.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum ExprKind {
@@ -67,12 +67,12 @@ pub enum ExprKind {
     /// `target()`.
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator keeps its own location for messages.
+    /// An operation of two operands. The span is the location of the operator, for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
     Index(Box<Expr>, Vec<Index>),
-    /// `e.2`. The number is the one in the source, counted from 1.
+    /// `e.2`. The number counts from 1, as in the source.
     Component(Box<Expr>, u32),
     Call(Call),
     Array(Vec<Expr>),
@@ -176,13 +176,13 @@ pub struct SizedType {
     pub base: BaseType,
     /// The sizes in brackets after the type, as written: one for a vector, two for a matrix.
     pub sizes: Vec<Expr>,
-    /// `<…>`, as written.
+    /// The bounds or the affine transform in `<…>`, as written.
     pub transform: Transform,
     /// The location of the type in the source.
     pub span: Span,
 }
 
-/// Types below arrays.
+/// A type below arrays.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum BaseType {
@@ -224,7 +224,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Returns whether the list is empty.
+    /// Returns whether the declaration has neither bounds nor an affine transform.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none()
             && self.upper.is_none()
@@ -244,7 +244,7 @@ pub struct UnsizedType {
     pub span: Span,
 }
 
-/// Types below arrays, without sizes.
+/// A type below arrays, without sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum UnsizedBase {
@@ -281,7 +281,7 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// Kinds of statement.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum StmtKind {
@@ -358,7 +358,7 @@ pub struct Function {
     pub name: Ident,
     /// The arguments of the function.
     pub params: Vec<Param>,
-    /// The body. A declaration has none.
+    /// The body, or `None` for a declaration without one.
     pub body: Option<Vec<Stmt>>,
     /// The location from the result type to the end.
     pub span: Span,

@@ -5,7 +5,7 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-/// Finds included files. The parser itself opens no files.
+/// A source of included files. The parser itself opens no files.
 pub trait IncludeResolver {
     /// Returns the text of an included file, or the reason why there is none.
     ///
@@ -14,7 +14,7 @@ pub trait IncludeResolver {
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
-/// Rejects every include.
+/// A resolver that rejects every include.
 pub struct NoIncludes;
 
 impl IncludeResolver for NoIncludes {
@@ -23,9 +23,8 @@ impl IncludeResolver for NoIncludes {
     }
 }
 
-/// The largest depth of includes. Deeper includes are rejected.
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// The largest total size of all files in bytes. It keeps positions within 32 bits and includes finite.
+/// The largest total size of all files in bytes. It keeps positions within 32 bits, and includes finite.
 const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.
@@ -126,7 +125,7 @@ impl Lexer<'_> {
     }
 
     fn unknown(&mut self, text: &str, span: Span) {
-        // A run of unknown characters is one mistake.
+        // A sequence of unknown characters is reported once.
         if let Some(last) = self.out.diagnostics.last_mut()
             && last.code == Code::Syntax
             && last.message == "this is not a part of any word or symbol of Stan"
@@ -203,8 +202,8 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// Removes `.`, `..` and a leading `/` from a path. As in Stan, a leading `/` denotes the directory of includes.
-/// Fails with the reason if the path leaves that directory.
+/// Removes `.`, `..` and a leading `/`, which in Stan denotes the directory of includes. Fails with the reason if the
+/// path leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");

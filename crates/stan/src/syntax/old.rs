@@ -10,7 +10,6 @@ use std::ops::Range;
 use super::scan::scan;
 use super::token::TokenKind;
 
-/// Functions that have another name today.
 const RENAMED: &[(&str, &str)] = &[
     ("fabs", "abs"),
     ("multiply_log", "lmultiply"),
@@ -19,7 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Returns whether some array is declared in the syntax before Stan 2.33, and none in today's.
+/// Returns whether some array is declared in the syntax before Stan 2.33, and no array in today's syntax.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
@@ -27,7 +26,7 @@ pub fn is_old(text: &str) -> bool {
         && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// Returns the program in today's syntax. `known` says whether a name is a library function.
+/// Returns the program in today's syntax. `known` returns whether a name is a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -45,17 +44,13 @@ struct Old<'a> {
     densities: BTreeMap<String, String>,
 }
 
-/// A declaration in old syntax.
 struct Declaration {
-    /// The tokens of the type.
     ty: Range<usize>,
-    /// The names, each with the sizes in brackets and the initial value.
     names: Vec<Named>,
-    /// The position of the `;`.
     end: usize,
 }
 
-/// The position of a name in a declaration, with the tokens of its sizes and of its initial value.
+/// The position of a name, and the tokens of its sizes and of its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl<'a> Old<'a> {
@@ -69,12 +64,11 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Returns whether an array declaration in today's syntax begins here.
     fn begins_array(&self, at: usize) -> bool {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Returns whether a type begins here that declares an array in the old syntax.
+    /// Whether a type begins here that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;
@@ -93,7 +87,6 @@ impl<'a> Old<'a> {
         &self.text[self.tokens[at].1.clone()]
     }
 
-    /// Returns the text between a token and the previous one.
     fn gap(&self, at: usize) -> &str {
         let before = match at {
             0 => 0,
@@ -102,7 +95,6 @@ impl<'a> Old<'a> {
         &self.text[before..self.tokens[at].1.start]
     }
 
-    /// Returns the position of the bracket that closes the one at `open`.
     fn closing(&self, open: usize) -> Option<usize> {
         use TokenKind::*;
         let mut depth = 0usize;
@@ -121,7 +113,6 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Returns the positions of these tokens in a range, outside brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -136,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// Returns the end of a type that starts here: the word, its bounds and its sizes, but not array brackets.
+    /// The type consists of the word, its bounds and its sizes, but not of array brackets.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -160,20 +151,18 @@ impl<'a> Old<'a> {
         at
     }
 
-    /// Returns whether brackets contain only commas, as in the types of arguments.
+    /// Whether brackets contain only commas, as in the types of arguments.
     fn is_unsized(&self, open: usize, close: usize) -> bool {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// Returns the position of the closing bracket of the dimensions of an argument or a result, as in `real[,] x`.
+    /// Returns the position of the bracket that closes the dimensions of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
         self.is_unsized(open, close).then_some(close)
     }
 
-    /// Finds the names of densities that are defined as `…_log`. In today's syntax, a density with an integer variate
-    /// ends in `_lpmf`.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
             if self.kind(at) != TokenKind::RealType
@@ -208,7 +197,7 @@ impl<'a> Old<'a> {
         out
     }
 
-    /// Writes the construct at a token, without the gap before it. Returns the position of the next one.
+    /// Writes the construct at a token, without the gap before it, and returns the position of the next construct.
     fn token(&self, at: usize, out: &mut String) -> usize {
         let kind = self.kind(at);
         if kind.starts_type() {
@@ -231,7 +220,6 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// Writes a type and the declared names.
     fn typed(&self, start: usize, out: &mut String) -> usize {
         // Declarations in today's syntax remain unchanged.
         if self.kind(start) == TokenKind::Array {
@@ -253,12 +241,11 @@ impl<'a> Old<'a> {
         self.defined(end, out)
     }
 
-    /// Returns a type with its bounds and sizes.
     fn type_text(&self, start: usize, end: usize) -> String {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Writes the name of a function that is defined here. Its calls need a bar.
+    /// Calls of the defined function need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;
@@ -269,7 +256,6 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// Parses a declaration of names with trailing sizes.
     fn old_declaration(&self, start: usize, end: usize) -> Option<Declaration> {
         let last = *self
             .split(end..self.tokens.len(), &[TokenKind::Semi])
@@ -326,7 +312,6 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Writes a call from its name to its closing bracket.
     fn call(&self, at: usize, close: usize, out: &mut String) -> usize {
         let name = self.word(at);
         let open = at + 1;
@@ -383,7 +368,6 @@ impl<'a> Old<'a> {
         close + 1
     }
 
-    /// Returns the name that a function has today.
     fn modern(&self, name: &str) -> String {
         if let Some(modern) = self.densities.get(name) {
             return modern.clone();

@@ -1,8 +1,8 @@
-//! Defines tokens.
+//! The tokens of a program.
 
 use crate::source::Span;
 
-/// A token and its position. Its text is read from the source.
+/// A token and its position. The text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The kind of the token.
@@ -120,12 +120,11 @@ pub enum TokenKind {
     AndAnd,
     OrOr,
 
-    /// The end of the program. There is exactly one.
+    /// The end of the program. There is exactly one such token.
     Eof,
 }
 
 impl TokenKind {
-    /// Returns the kind of a word: a keyword or a name.
     pub(super) fn of_word(word: &str) -> Self {
         use TokenKind::*;
         match word {

@@ -1,6 +1,5 @@
 use super::*;
 
-/// Returns transforms, their shapes, and the elements of the value (column-major) that are free.
 fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
     let all = |n: usize| (0..n).collect::<Vec<_>>();
     let below = |n: usize, diagonal: bool| -> Vec<usize> {
@@ -142,7 +141,7 @@ fn log_jacobians() {
     }
 }
 
-/// Values and log-Jacobians that Stan (stanli 0.24.0) returns at [`POINT`].
+/// The values and log-Jacobians are those that Stan (stanli 0.24.0) returns at [`POINT`].
 #[test]
 #[expect(
     clippy::too_many_lines,
@@ -306,7 +305,6 @@ fn violations_name_the_element() {
     );
 }
 
-/// Nothing overflows to NaN far out in the tails.
 #[test]
 fn tails_stay_finite() {
     for z in [-700.0, -40.0, 40.0, 700.0] {

@@ -1,7 +1,6 @@
 //! Transforms of vectors.
 
-/// Builds an ordered vector. Differences are exp z, and the first element is z₁, or exp z₁ if all elements must be
-/// positive.
+/// Differences are exp z, and the first element is z₁, or exp z₁ if all elements must be positive.
 pub(super) fn ordered(z: &[f64], positive: bool, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut last = 0.0;
@@ -56,7 +55,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], out: &mut Vec<f64>) {
     }
 }
 
-/// Builds the softmax of the zero-sum vector. The log-Jacobian is Σ log xₖ + ½ log K.
+/// The value is the softmax of the zero-sum vector. The log-Jacobian is Σ log xₖ + ½ log K.
 pub(super) fn simplex(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     sum_to_zero(z, n, out);
@@ -78,7 +77,7 @@ pub(super) fn simplex_free(x: &[f64], out: &mut Vec<f64>) {
     sum_to_zero_free(&centred, out);
 }
 
-/// Builds z / ‖z‖.
+/// z / ‖z‖
 pub(super) fn unit(z: &[f64], out: &mut Vec<f64>) -> f64 {
     let squares: f64 = z.iter().map(|z| z * z).sum();
     let norm = squares.sqrt();

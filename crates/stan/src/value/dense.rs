@@ -1,5 +1,5 @@
-//! Dense linear algebra. Small matrices use plain code. This code is the reference for tests of the fast engine. Large
-//! matrices use [`large`].
+//! Dense linear algebra. Small matrices use the plain code in this file, which is also the reference for tests of the
+//! fast engine. Large matrices use [`large`].
 
 use jensen_math::complex;
 use jensen_math::large::{self, LARGE, Triangle};
@@ -287,7 +287,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// Returns the factors of [`qr`], up to signs.
+/// The factors of [`qr`] up to signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -329,10 +329,11 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// Returns the singular value decomposition as `U` (rows × k), the singular values, descending, and `V` (columns ×
-/// k), where k is the smaller extent. For small k, it uses one-sided Jacobi rotations. The largest component of each
-/// pair of vectors is positive. For small k, the vectors on the longer side are NaN for singular values of 0. For
-/// large k, they complete the orthogonal basis.
+/// Returns the singular value decomposition as `U` (rows × k), the singular values in descending order, and `V`
+/// (columns × k), where k is the smaller extent. The largest component of each pair of vectors is positive.
+///
+/// For small k, the function uses one-sided Jacobi rotations, and the vectors on the longer side are NaN for singular
+/// values of 0. For large k, these vectors complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -383,7 +384,6 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     signed(left, order.iter().map(|j| norms[*j]).collect(), right)
 }
 
-/// Makes the largest component of each pair of vectors positive.
 fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec<f64>, Matrix) {
     for j in 0..values.len() {
         let larger = |a: f64, x: &f64| if x.abs() > a.abs() { *x } else { a };

@@ -1,4 +1,4 @@
-//! Defines the errors that end an evaluation.
+//! The errors that end an evaluation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for a construct because of which the log density is not a sum over records.
+    /// Creates the error for a construct that couples the records, so that the log density is not a sum over them.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -129,16 +129,14 @@ impl std::error::Error for FnError {}
 /// The result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
 
-/// A function that is called occasionally during an evaluation. It returns the reason to end the evaluation, if any.
+/// Returns the reason to end the evaluation, if any.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
-/// Starts a piece of work on a separate thread.
 type Start = fn(Box<dyn FnOnce() + Send>);
 
-/// The time between two checks of work on another thread.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Interrupts evaluations on request, for example when their time is up. Without it, only their [`Limits`] end
+/// An interrupt that ends evaluations on request, for example when their time is up. Without it, only [`Limits`] end
 /// evaluations.
 #[derive(Clone, Default)]
 pub struct Halt {
@@ -285,10 +283,10 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{value:.3} {}", UNITS[unit])
 }
 
-/// Rejects arguments of 3F2 with a wrong number of elements.
-/// Fails unless `above` is 3 and `below` is 2.
+/// Checks that a function 3F2 has three numerator and two denominator parameters.
+///
 /// # Errors
-/// Always returns an invalid size.
+/// Fails unless `above` is 3 and `below` is 2.
 pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
     if (above, below) != (3, 2) {
         return Err(FnError::invalid(format!(

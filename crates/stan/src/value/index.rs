@@ -12,7 +12,7 @@ pub enum Idx {
     All,
     /// One position. Its dimension is dropped.
     One(i32),
-    /// A list of positions, in this order.
+    /// A list of positions, in the order of the list.
     Many(Vec<i32>),
     /// `a:`.
     From(i32),
@@ -36,12 +36,12 @@ pub enum IndexError {
     },
     /// The assigned value and its target have different shapes.
     Shape {
-        /// The kind of the part.
+        /// A description of the part.
         expected: String,
-        /// The kind of the assigned value.
+        /// A description of the assigned value.
         found: String,
     },
-    /// There are more indices than dimensions, which the checker excludes.
+    /// There are more indices than dimensions. The checker excludes this case.
     TooMany,
 }
 
@@ -72,7 +72,6 @@ impl fmt::Display for IndexError {
     }
 }
 
-/// The positions of an index in a dimension, counted from 0.
 enum Pos {
     One(usize),
     Span(usize, usize),
@@ -140,8 +139,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// Returns the part of `value` that `idx` names. `ty`, the type of that part, determines the element type of an empty
-/// array. Without it an empty array is a [`Value::Array`].
+/// Returns the part of `value` that `idx` selects. `ty`, the type of that part, determines the element type of an empty
+/// array. If `ty` is `None`, an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -254,7 +253,7 @@ fn part<T: Copy>(
     })
 }
 
-/// Assigns `new` to the part of `target` that `idx` names.
+/// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
 /// Fails if an index is out of bounds or the part has another shape than `new`.
@@ -409,7 +408,7 @@ pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), Ind
         },
         Some((Step::Index(idx), [])) => set(target, idx, new),
         Some((Step::Index(idx), rest)) => {
-            // Reading the part, changing it and writing it back is also correct for ranges.
+            // This is also correct for ranges.
             let mut part = get(target, idx, None)?;
             set_path(&mut part, rest, new)?;
             set(target, idx, part)

@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of an array.
+    /// Returns the elements of an array, borrowed if the value is a [`Value::Array`].
     ///
     /// # Errors
     /// Fails if the value is not an array.
@@ -301,8 +301,8 @@ impl Value {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Returns the extents, array dimensions first. As in Stan's `dims`, dimensions below an empty array are not
-    /// visible.
+    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, dimensions below an empty array
+    /// are not visible.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -322,15 +322,15 @@ impl Value {
         dims
     }
 
-    /// Returns every number inside, in storage order: arrays element after element, matrices column after column,
-    /// complex numbers real part first.
+    /// Returns all numbers of the value in storage order: arrays element after element, matrices column after column,
+    /// and complex numbers with the real part first.
     pub fn numbers(&self) -> Vec<f64> {
         let mut out = Vec::new();
         self.push_numbers(&mut out);
         out
     }
 
-    /// Appends [`Value::numbers`] to `out`.
+    /// Appends the numbers that [`Value::numbers`] returns to `out`.
     pub fn push_numbers(&self, out: &mut Vec<f64>) {
         match self {
             Int(i) => out.push(f64::from(*i)),
@@ -347,8 +347,8 @@ impl Value {
         }
     }
 
-    /// Appends every number in column-major order over all dimensions (first index fastest), as in Stan's CSV files.
-    /// A complex number gives two numbers. Arrays of tuples are not supported.
+    /// Appends all numbers to `out` in column-major order over all dimensions (first index fastest), as in Stan's CSV
+    /// files. A complex number gives two numbers. Arrays of tuples are not supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -367,7 +367,7 @@ impl Value {
         if outer == 0 {
             return;
         }
-        // A complex number stays together: its parts move as one.
+        // The two parts of a complex number are adjacent and move together.
         let unit = match value {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => 2,
             _ => 1,
@@ -375,7 +375,7 @@ impl Value {
         out.extend(column_major(&dims, flat.len() / outer, unit).map(|at| flat[at]));
     }
 
-    /// Applies `f` to every real inside. An int counts as a real.
+    /// Applies `f` to every `real` and `int` of the value.
     ///
     /// # Errors
     /// Fails if the value contains complex numbers or tuples.
@@ -394,7 +394,7 @@ impl Value {
         })
     }
 
-    /// Applies `f` to every complex number inside. Reals are converted to complex numbers.
+    /// Applies `f` to every number of the value, after conversion to a complex number.
     ///
     /// # Errors
     /// Fails if the value contains tuples.
@@ -596,17 +596,17 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// A value that an expression computed or that is shared with a variable.
+/// A value that is either owned or shared with a variable.
 #[derive(Clone, Debug)]
 pub enum Operand {
-    /// A value made for this use.
+    /// A value that an expression computed.
     Owned(Value),
     /// A value shared with a variable.
     Shared(Arc<Value>),
 }
 
 impl Operand {
-    /// Returns the value. Copies it if it is shared.
+    /// Returns the value, copied if it is shared.
     pub fn into_value(self) -> Value {
         match self {
             Operand::Owned(v) => v,

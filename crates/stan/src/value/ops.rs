@@ -8,7 +8,7 @@ use crate::value::error::{FnError, FnResult};
 use crate::value::vectorise::{map2, map2_complex};
 use crate::value::{Mat, Value};
 
-/// The types of numbers in matrices.
+/// A type of number that matrices may contain.
 pub trait Scalar:
     jensen_math::large::Number
     + Copy
@@ -182,7 +182,7 @@ fn shaped<T: Scalar>(m: Mat<T>, row: bool, column: bool) -> Lin<T> {
     }
 }
 
-/// Computes `a / b` with a matrix `b`, which is `a · b⁻¹`.
+/// A matrix `b` is inverted: `a · b⁻¹`.
 fn divide<T: Scalar>(a: Lin<T>, b: Lin<T>) -> FnResult<Lin<T>> {
     let Lin::Matrix(_) = &b else {
         return elementwise("/", a, b, |x, y| x / y);
@@ -257,7 +257,7 @@ fn compare(op: BinaryOp, a: f64, b: f64) -> FnResult<Value> {
     Ok(Value::Int(i32::from(holds)))
 }
 
-/// Computes `a op b`. For `&&` and `||`, both values are already known.
+/// Computes `a op b`. `&&` and `||` do not short-circuit, because both values are already known.
 ///
 /// # Errors
 /// Fails if sizes do not fit, an `int` overflows or is divided by zero, or a matrix is singular.

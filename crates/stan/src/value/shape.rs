@@ -1,4 +1,4 @@
-//! Computes the extents of values and the names of their elements.
+//! The extents of values, and the names of their elements.
 
 use super::Value;
 
@@ -10,7 +10,7 @@ pub fn extents(value: &Value) -> (usize, usize) {
     }
 }
 
-/// Returns the values below `depth` array dimensions, each with its index as text, such as `[2,1]`.
+/// Returns the values below `depth` array dimensions, each with its index, such as `[2,1]`, as text.
 pub fn leaves(value: &Value, depth: usize) -> Vec<(String, &Value)> {
     fn walk<'v>(
         value: &'v Value,

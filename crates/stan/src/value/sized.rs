@@ -100,9 +100,7 @@ impl Sized {
         }
     }
 
-    /// Creates a value from its numbers in storage order.
-    ///
-    /// Missing numbers are NaN.
+    /// Creates a value from its numbers in storage order. Missing numbers are NaN.
     pub fn from_numbers(&self, numbers: &mut impl Iterator<Item = f64>) -> Value {
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let mut complex = |n: usize| -> Vec<Complex64> {
@@ -194,11 +192,11 @@ pub struct Part<'p> {
     pub ty: Sized,
     /// The constraint of the part.
     pub constraint: &'p Constraint,
-    /// The elements and components from the variable's value to the part.
+    /// The array elements and tuple components that lead from the variable's value to the part.
     pub path: Vec<usize>,
 }
 
-/// Returns the parts of a declaration. If there are no tuples in it, the only part is the whole variable.
+/// Returns the parts of a declaration. Without tuples, the only part is the whole variable.
 pub fn parts<'p>(decl: &'p Decl, ty: &Sized) -> Vec<Part<'p>> {
     let mut out = Vec::new();
     let mut path = Vec::new();

@@ -5,8 +5,7 @@ use num_complex::Complex64;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Returns element `(i, j)` of `v`, so that `v` can be paired with a container of another kind. An `array[,]` is a
-/// matrix by rows.
+/// An `array[,]` is a matrix by rows, so that it can be paired with a matrix.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {
@@ -80,7 +79,8 @@ pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> F
     }
 }
 
-/// Like [`map2`], but for complex numbers.
+/// Applies `f` to two complex arguments, element by element. A scalar is paired with every element of the other
+/// argument.
 ///
 /// # Errors
 /// Fails if both are containers of different shapes.

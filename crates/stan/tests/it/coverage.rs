@@ -1,6 +1,7 @@
-//! Tests which functions of the library evaluate. Each signature with up to two array dimensions is in a separate
-//! program, whose real arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book, and other
-//! runs compare it. `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain NAME.
+//! Tests which functions of the library can be evaluated. Each signature with up to two array dimensions is in a
+//! separate program, whose real arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book,
+//! and other runs compare it. `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain
+//! NAME.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,20 +14,17 @@ use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::program::{BuiltinId, FunctionType, Level, Type};
 use jensen_stan::{NoIncludes, check};
 
-/// The deepest array of an argument.
 const DEPTH: usize = 2;
 
-/// The result for a signature.
 #[derive(Clone, Copy, Default)]
 struct Verdict {
     graph: bool,
     interpreter: bool,
 }
 
-/// The name of a family, and whether a function belongs to it.
 type Family = (&'static str, fn(&str, &FunctionType) -> bool);
 
-/// The families. Each function belongs to the first one that accepts it.
+/// Each function belongs to the first family that accepts it.
 const FAMILIES: &[Family] = &[
     ("complex numbers", |_, f| {
         f.result.has_complex() || f.params.iter().any(|p| p.ty.has_complex())
@@ -59,7 +57,7 @@ fn family(name: &str, signature: &FunctionType) -> &'static str {
     of.map_or("containers", |(family, _)| family)
 }
 
-/// Returns whether the run includes a signature. It includes no random numbers, no functions and no deeper arrays.
+/// Excludes random numbers, function arguments and deeper arrays.
 fn legal(name: &str, signature: &FunctionType) -> bool {
     let depth = |ty: &Type| ty.unwind().0;
     let function = |ty: &Type| matches!(ty.unwind().1, Type::Function(_));
@@ -72,7 +70,6 @@ fn legal(name: &str, signature: &FunctionType) -> bool {
             .all(|p| depth(&p.ty) <= DEPTH && !function(&p.ty))
 }
 
-/// Returns a declaration with sizes, and an expression for its elements that depends on `z`.
 fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     let (depth, leaf) = ty.unwind();
     let size = if matches!(leaf, Type::Matrix | Type::ComplexMatrix) {
@@ -109,7 +106,6 @@ fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     (text, value)
 }
 
-/// Returns a program that calls a function once.
 fn program(name: &str, signature: &FunctionType) -> String {
     let (mut data, mut local) = (String::new(), String::new());
     let mut names = Vec::new();
@@ -246,7 +242,6 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     text
 }
 
-/// The head of the table with the limits of the test `extremes` for densities.
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::support::agreement::{Outcome, compare};
 
-/// The number of programs of a plain run.
 const PROGRAMS: u64 = 400;
 
 #[test]

@@ -1,5 +1,4 @@
-//! Tests the limits that end an evaluation within a call of the library, and that calls are as fast as other
-//! libraries' calls.
+//! Tests the limits that end an evaluation within a call of the library, and the speed of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +10,6 @@ use jensen_stan::{NoIncludes, check};
 
 use crate::support::JsonData;
 
-/// Returns a program that computes `call` of a full matrix `m` with this number of rows.
 fn program(rows: usize, call: &str) -> String {
     format!(
         "transformed data {{ matrix[{rows}, {rows}] m = to_matrix(sin(square(linspaced_vector({0}, 1, {0}))), {rows}, {rows});\n\
@@ -21,7 +19,7 @@ fn program(rows: usize, call: &str) -> String {
     )
 }
 
-/// A Schur form makes no checks, and takes many seconds for this number of rows.
+/// A Schur decomposition does not check the interrupt, and takes many seconds for this number of rows.
 #[test]
 fn a_call_that_takes_long_is_not_waited_for() {
     let text = program(500, "get_real(complex_schur_decompose_t(m)[1, 1])");
@@ -51,7 +49,7 @@ fn a_call_that_takes_long_is_not_waited_for() {
     assert!(late < Duration::from_millis(500), "{late:?}");
 }
 
-/// Each of these took from half a minute to minutes with loops over scalars.
+/// Each of these calls took from half a minute to minutes with loops over scalars.
 #[test]
 fn matrices_of_hundreds_of_rows_take_no_time() {
     for call in [
@@ -74,10 +72,9 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
     }
 }
 
-/// The number of pieces of work that were started elsewhere.
 static APART: AtomicUsize = AtomicUsize::new(0);
 
-/// The calls are transforms, systems with a vector, and arrays of arrays that are small one by one.
+/// The calls are transforms, systems with a vector, and arrays of arrays that are small individually.
 #[test]
 fn calls_that_may_take_long_are_done_apart() {
     let pieces = |call: &str| {

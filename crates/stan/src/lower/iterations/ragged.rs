@@ -22,13 +22,11 @@ fn key(expr: &Expr) -> usize {
     std::ptr::from_ref(expr) as usize
 }
 
-/// A slice of a variable: its base, first position, and last position or length.
 struct Slice<'p> {
     expr: &'p Expr,
     base: &'p Expr,
     from: &'p Expr,
     to: &'p Expr,
-    /// Whether `to` is a length.
     length: bool,
 }
 
@@ -66,7 +64,6 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Lowers a function that is summed over slices of the iteration. Returns `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -122,7 +119,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// Returns the value that one element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -185,7 +181,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// Returns the current element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -213,7 +208,7 @@ impl<'g> Lower<'_, 'g> {
             return true;
         }
         if is_number(&expr.ty) {
-            // One number for all elements. With its own slices it would be a sum within the sum.
+            // The argument is one number for all elements. With slices of its own it would be a sum within the sum.
             let before = slices.len();
             self.by_element_within(expr, slices);
             return slices.len() == before;

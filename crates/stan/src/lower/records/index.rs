@@ -1,4 +1,4 @@
-//! Reads parts of containers over the records, and elements that a value of each record selects.
+//! Reads parts of containers over the records, and elements whose position differs between records.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -13,7 +13,6 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// An index whose values may differ between records.
 pub(in crate::lower) enum Given {
     All,
     One(Sym),
@@ -23,12 +22,10 @@ pub(in crate::lower) enum Given {
     Between(Sym, Sym),
 }
 
-/// The positions that an index names in one dimension.
 enum RecordPos {
-    /// The index is the same for all records.
     Fixed(Pos),
-    /// Each record has its own position, counted from 0. The flag says whether the dimension remains as the dimension
-    /// of the records.
+    /// Each record has its own position, counted from 0. The flag is true if the dimension remains as the dimension of
+    /// the records.
     Own(Vec<u32>, bool),
 }
 
@@ -50,7 +47,6 @@ impl RecordPos {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns `base[indices]` where the data are exchangeable.
     pub(in crate::lower) fn indexed_by_record(
         &mut self,
         expr: &Expr,
@@ -82,8 +78,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Lowers the indices of an assignment's target. `over` says whether the variable is a container over the
-    /// records.
+    /// `over` is true if the variable is a container over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -141,7 +136,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the indices if they are the same for all records.
     pub(in crate::lower) fn plain_indices(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
         let own = |value: &Sym| value.has_records(self.tape);
         let any = given.iter().any(|given| match given {
@@ -210,7 +204,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// Returns the part that belongs to each record, of a shared value or of a value of the current record.
+    /// Returns the part that belongs to each record, from a shared value or from a value of the current record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -252,7 +246,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((part_dims(dims, &positions), offsets, own))
     }
 
-    /// Returns the positions that indices name in each dimension.
     fn record_positions(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
         let extents = dims.extents();
         if given.len() > extents.len() {
@@ -291,7 +284,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(positions)
     }
 
-    /// Returns the position of each record in a dimension.
     pub(in crate::lower) fn own_positions(
         &self,
         index: &Sym,
@@ -320,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Returns the elements at fixed offsets plus the offset of each record.
+    /// The offset of each record is added to the fixed offsets.
     fn cells_at(
         &mut self,
         value: &Sym,
@@ -330,7 +322,7 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Evaluates every position that some record names, and each record selects its own.
+            // Every position that some record names is evaluated, and each record selects its own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();
@@ -407,7 +399,6 @@ fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) 
     (offsets, own)
 }
 
-/// Returns the extents of a part.
 fn part_dims(dims: &Dims, positions: &[RecordPos]) -> Dims {
     let depth = dims.array.len();
     let array = positions[..depth]

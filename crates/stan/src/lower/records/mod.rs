@@ -53,31 +53,27 @@ pub struct LoweredRecords {
     pub names: Vec<String>,
 }
 
-/// The axis along which the records lie.
 pub(super) struct Axis {
-    /// The variable that counts the records.
     var: VarId,
-    /// The number of records.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
     /// The number of each record, from 1.
     index: NodeId,
     separation: Separation,
-    /// The data that have the number of records as an extent, but not as the leading one.
+    /// Data that have the number of records as an extent, but not as the leading one.
     inner: Vec<VarId>,
-    /// Whether the current code is inside a loop over the records.
     inside: bool,
     /// Whether these records are only some of all records. If so, no value may depend on all of them.
     block: bool,
 }
 
-/// A variable of the data block whose size is the number of records.
+/// A variable of the data block whose leading dimension is the number of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordData {
     /// The name of the variable.
     pub name: String,
-    /// The `int` variable that is the next size of the variable, if there is one.
+    /// The `int` variable that is the second size of the variable, if there is one.
     pub length: Option<String>,
 }
 
@@ -111,12 +107,11 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of the block's
-/// records in that set, from 1. The result equals the part of the full density that belongs to these records. Fails
-/// for an operation that would read all records at once.
+/// Lowers one block of a larger set of records, as [`lower_records`] does. `numbers` are the numbers of the block's
+/// records in that set, from 1. The result equals the part of the full density that belongs to these records.
 ///
 /// # Errors
-/// Fails as [`lower_records`] does.
+/// Fails as [`lower_records`] does, and for an operation that would read all records at once.
 pub fn lower_block(
     bound: &BoundModel,
     options: LowerOptions,
@@ -198,7 +193,6 @@ fn refused(message: String, span: Span) -> LowerError {
     }
 }
 
-/// Returns whether an expression reads a variable.
 fn reads(expr: &Expr, var: VarId) -> bool {
     let mut found = false;
     each_read_of(expr, &mut |other, _| found |= other == var);
@@ -217,7 +211,6 @@ fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Finds the variable that counts the records, and turns the data of that size into columns.
     fn lay_out_records(&mut self, name: &str, numbers: Option<&[f64]>) -> Result<(), LowerError> {
         let program = self.program;
         let counts = || {
@@ -326,7 +319,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the prior and the likelihood.
     fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -380,7 +372,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((own.id, total.id))
     }
 
-    /// Adds a term to the log density.
     pub(super) fn add_term(&mut self, term: E<'g>, span: Span) -> Eval<()> {
         self.fault(span)?;
         if let Some(axis) = &mut self.axis {
@@ -400,7 +391,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Rejects draws where a value of some record violates a constraint.
     pub(super) fn check_records(
         &mut self,
         constraint: &Constraint,
@@ -430,7 +420,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Returns whether a value differs between records, or depends on their number.
+    /// Whether a value differs between records, or depends on their number.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -441,7 +431,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -469,19 +458,16 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Returns the number of records as a value.
     pub(super) fn record_count(&self) -> Sym {
         self.axis
             .as_ref()
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.size))
     }
 
-    /// Returns whether a value is the number of records.
     fn is_count(&self, value: &Sym) -> bool {
         matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
     }
 
-    /// Returns whether a value is the number of each record.
     fn is_own_index(&self, value: &Sym) -> bool {
         let id = match value {
             Sym::Scalar(id) => *id,
@@ -491,7 +477,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => return false,
         };
-        // Of a single record the number is the constant 1.
+        // The number of a single record is the constant 1.
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
@@ -535,7 +521,6 @@ impl<'g> Lower<'_, 'g> {
         }))
     }
 
-    /// Declares a variable over the records.
     pub(super) fn declare_records(&mut self, decl: &Decl, ty: &Sized, span: Span) -> Eval<()> {
         let one = Sym::from(ty.empty());
         let value = match &decl.init {
@@ -553,7 +538,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Converts a value to a value over the records. Known containers with an element for each record become columns.
+    /// Known containers with an element for each record become columns.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -566,7 +551,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Assigns to a variable over the records, or to its part of one record.
     pub(super) fn store_records(
         &mut self,
         part: &VariablePart,
@@ -601,7 +585,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Wraps a part of a variable over the records. It has one value per record unless it belongs to a single record.
+    /// The part has one value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -612,7 +596,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Converts a known container with an element for each record to columns.
 fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     let dims = Dims::of_value(value)?;
     if dims.extents().first() != Some(&count) {
@@ -641,7 +624,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// Returns the numbers of all records of a container as a known value, if all are known and present.
+/// Returns `None` unless the numbers of all records are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;
@@ -668,7 +651,6 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Returns whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::program::{FunctionType, Level, ParamType, Type};
 
-/// A function of the Stan library, given by its position in the sorted list of names.
+/// A function of the Stan library, identified by its position in the sorted list of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuiltinId(u16);
 
@@ -63,13 +63,12 @@ impl BuiltinId {
     }
 }
 
-/// Returns the signature of a variadic function for the functions that are passed to it, one for each function
-/// parameter in order. Returns `None` if they do not fit.
+/// `passed` are the functions that are passed, one for each function parameter in order. Returns `None` if they do not
+/// fit.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)
 }
 
-/// Returns the positions at which a variadic function takes a function.
 pub(crate) fn function_positions(id: BuiltinId) -> &'static [usize] {
     let entry = &table::library().entries[id.0 as usize];
     entry
@@ -91,7 +90,7 @@ impl Entry {
 }
 
 fn param(ty: Type, data: bool) -> ParamType {
-    // Integers never depend on parameters, so the mark would have no meaning.
+    // Integers never depend on parameters, so `data` has no meaning for them.
     let level = if data && !ty.is_discrete() {
         Level::Data
     } else {

@@ -11,9 +11,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// A complex number of the graph, as its real and imaginary part.
 type Z<'g> = (E<'g>, E<'g>);
-/// A function of one complex number.
 type Unary = for<'g> fn(Z<'g>) -> Z<'g>;
 
 /// Functions of complex values only.
@@ -43,7 +41,6 @@ pub const TABLE: &[(&str, Build)] = &[
     }),
 ];
 
-/// Functions that apply to each number.
 const UNARY: &[(&str, Unary)] = &[
     ("acos", |z| {
         let (a, b) = asin(z);
@@ -116,10 +113,8 @@ const BY_PART: &[&str] = &[
     "transpose",
 ];
 
-/// Functions that depend only on the extents.
 const OF_SHAPE: &[&str] = &["cols", "dims", "num_elements", "rows", "size"];
 
-/// Functions that are linear in each of two arguments.
 const BILINEAR: &[&str] = &[
     "diag_post_multiply",
     "diag_pre_multiply",
@@ -163,8 +158,7 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// Returns the root with a non-negative real part. The smaller part is computed from the larger one, without
-/// cancellation.
+/// The root has a non-negative real part. The smaller part is computed from the larger one, without cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);
     let large = (0.5 * (a.op2(ElemOp::Hypot, b) + a.abs())).sqrt();
@@ -197,7 +191,7 @@ fn tanh<'g>((a, b): Z<'g>) -> Z<'g> {
     )
 }
 
-/// Returns `z` to the power `w`. A power of the base 0 is 0.
+/// A power of the base 0 is 0.
 fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     let zero = z.0.num(0.0);
     let none = z.0.eq(zero) * z.1.eq(zero);
@@ -206,7 +200,6 @@ fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     (none.select(zero, a), none.select(zero, b))
 }
 
-/// Applies a function of one number, or of two, to all elements.
 fn each<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> Z<'g>) -> FnResult<Sym> {
     let re = map(cx, args, |e| f(e).0)?;
     let im = map(cx, args, |e| f(e).1)?;
@@ -222,7 +215,6 @@ fn each_pair(cx: &Cx<'_>, a: &Sym, b: &Sym, f: for<'g> fn(Z<'g>, Z<'g>) -> Z<'g>
     each(cx, &pairs(a, b), |e| f((e[0], e[1]), (e[2], e[3])))
 }
 
-/// Calls the real function of this name for real arguments.
 fn real(cx: &Cx<'_>, name: &'static str, args: &[Sym]) -> FnResult<Sym> {
     let builder = find(name).ok_or_else(|| unsupported(cx))?;
     builder.build(&Cx { name, ..*cx }, args)
@@ -235,7 +227,6 @@ fn unsupported(cx: &Cx<'_>) -> FnError {
     ))
 }
 
-/// Computes an operation that is linear in both arguments.
 fn bilinear(
     cx: &Cx<'_>,
     [a, b, c, d]: &[Sym; 4],
@@ -319,7 +310,6 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
 }
 
-/// Calls a function of two arguments.
 fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let name = cx.name;
     let op = match name {
@@ -389,7 +379,6 @@ fn prod(cx: &Cx<'_>, re: &Sym, im: &Sym) -> FnResult<Sym> {
     Ok(Sym::complex(a.into(), b.into()))
 }
 
-/// Computes the discrete Fourier transform of columns, or of columns and rows, as products with constant matrices.
 fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnResult<Sym> {
     let dims = z[0].dims()?;
     let (rows, cols) = dims.leaf.extents();

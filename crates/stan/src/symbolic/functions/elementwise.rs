@@ -204,7 +204,7 @@ pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// Returns the other argument if one is NaN, as C's `fmax` and `fmin` do.
+/// If one argument is NaN, the result is the other one, as with C's `fmax` and `fmin`.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -220,7 +220,7 @@ fn inv_cloglog(x: E<'_>) -> E<'_> {
     -(-x.exp()).expm1()
 }
 
-/// Returns log x/(1 − x).
+/// Returns log(x/(1 − x)).
 pub fn logit(x: E<'_>) -> E<'_> {
     x.inv_logit_argument()
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
@@ -229,9 +229,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// Computes one of the regularised incomplete gamma functions from its logarithm, `op`. The logarithm has no slope at
-/// 0 and far from 0. In these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant
-/// where the function is flat.
+/// `op` is the logarithm of one of the regularised incomplete gamma functions. It has no slope at 0 and far from 0. In
+/// these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the function is
+/// flat.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -244,8 +244,7 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// Computes the regularised incomplete beta function from its logarithm. At 0 and 1, where the logarithm has no
-/// slope, the first term of its series is used.
+/// The logarithm has no slope at 0 and 1, where the first term of the function's series replaces it.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
@@ -260,12 +259,11 @@ fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     none.select(low, all.select(high, between))
 }
 
-/// Computes Γ(x) from its logarithm, by reflection for x ≤ 0.
 fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();
     }
-    // The side that is not selected gets a constant, because 0 times an infinite slope is NaN.
+    // The side that is not selected is a constant, because 0 times an infinite slope is NaN.
     let above = x.num(0.0).lt(x);
     let positive = above.select(x, x.num(1.0)).lgamma().exp();
     let below = above.select(x.num(-0.5), x);
@@ -273,8 +271,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// Multiplies n factors, of which the first is x and each later one is larger by `step`. The numbers of factors must
-/// be known.
+/// Multiplies n factors. The first is x, and each later one is larger by `step`. n must be known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
     let mut product = x.num(1.0);

@@ -89,7 +89,6 @@ struct Reflected<'g> {
     diagonal: Vec<E<'g>>,
 }
 
-/// Applies Householder's reflections to an `m × n` matrix.
 fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     let (mut q, mut r) = (identity(cx, m), a);
     let mut diagonal = Vec::with_capacity(m.min(n));
@@ -114,7 +113,6 @@ fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     Reflected { q, r, diagonal }
 }
 
-/// Returns Q and R, where the diagonal of R is not negative.
 fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     let (m, n) = cx.extents(a)?;
     let inner = if thin { m.min(n) } else { m };
@@ -147,7 +145,7 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// Computes the determinant as the product of the diagonal after reflections, each of which changes the sign.
+/// The determinant is the product of the diagonal after reflections, each of which changes the sign.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -165,9 +163,9 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// Returns U, the singular values and V. They are computed from the eigenvectors of the symmetric matrix with the
-/// off-diagonal blocks A and Aᵀ. The eigenvalues of that matrix are the singular values and their negatives. Small
-/// singular values remain accurate.
+/// Returns U, the singular values and V from the eigenvectors of the symmetric matrix with the off-diagonal blocks A
+/// and Aᵀ. The eigenvalues of that matrix are the singular values and their negatives. Small singular values remain
+/// accurate.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -192,7 +190,6 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     ))
 }
 
-/// Returns the eigenvalues and eigenvectors of a real or complex matrix, or of a Hermitian one.
 fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     let [re, im] = a.as_complex();
     let n = cx.square(&re)?;
@@ -205,7 +202,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// Computes the decompositions of a complex matrix. Returns `None` for other functions.
+/// Computes a decomposition of a complex matrix. Returns `None` for other functions.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -234,7 +231,7 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// Computes [`svd`] of a complex matrix, from the Hermitian matrix whose off-diagonal blocks are A and Aᴴ.
+/// Uses the Hermitian matrix whose off-diagonal blocks are A and Aᴴ, as [`svd`] does.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;
@@ -263,8 +260,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Returns the positions of the elements of a matrix in the square matrix with m + n rows. Below the diagonal they
-/// are transposed, and above it unchanged.
+/// Returns the positions of the elements of a matrix in the square matrix with m + n rows. Below the diagonal they are
+/// transposed, and above it unchanged.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -277,7 +274,7 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Returns the row positions of the last k eigenvectors, the last one first.
+/// Returns the positions of the elements `from .. from + rows` of the last k eigenvectors, the last vector first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
@@ -342,8 +339,7 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
-/// Computes the matrix exponential by scaling, Padé's approximation and squaring. The norm is unknown while the graph
-/// is built, so every matrix is scaled by the same rule.
+/// The norm is unknown while the graph is built, so every matrix is scaled by the same rule.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;

@@ -38,7 +38,6 @@ pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     stationary(cx, args, |d2| (-0.5 * d2).exp())
 }
 
-/// Returns the number of points, the number of coordinates of each, and the elements, point after point.
 fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
     let dims = x.dims()?;
     let n = dims.array.first().copied().unwrap_or(0);
@@ -58,9 +57,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Builds a kernel that depends on the scaled squared distance. Its arguments are x, magnitude and length scale (one,
-/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is
-/// not computed from distances, because their square root has no derivative at 0.
+/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (one,
+/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is not
+/// computed from distances, because their square root has no derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
@@ -80,7 +79,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if n * m == 0 {
         return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
     }
-    // Only pairs below the diagonal when both sides are the same points.
+    // If both sides are the same points, only pairs below the diagonal are needed.
     let pairs: Vec<(usize, usize)> = (0..m)
         .flat_map(|j| (0..n).map(move |i| (i, j)))
         .filter(|(i, j)| cross || i > j)
@@ -110,7 +109,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if cross {
         return Ok(cx.matrix(values, n, m));
     }
-    // Element 0 is the diagonal, then the pairs.
+    // The diagonal is element 0, and the pairs follow.
     let all = cx.tape.concat(&[variance, values]);
     let mut position = vec![0_u32; n * n];
     for (at, (i, j)) in pairs.iter().enumerate() {
@@ -128,7 +127,7 @@ fn pick<'g>(x: E<'g>, index: &[u32]) -> E<'g> {
     }
 }
 
-/// Builds the kernel σ² + ⟨x, y⟩.
+/// σ² + ⟨x, y⟩
 fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 3;
     let (n, k, x) = points(cx, &args[0])?;
@@ -145,8 +144,7 @@ fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix((products + sigma.square()).repeat(n * m), n, m))
 }
 
-/// Builds the kernel α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²). Its arguments are x, optionally y, magnitude, length scale
-/// and period.
+/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²), with the arguments x, optionally y, magnitude, length scale and period
 fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 5;
     let first = usize::from(cross);

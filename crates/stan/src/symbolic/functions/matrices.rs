@@ -6,8 +6,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The largest number of elements of a left factor for which a product is expanded, if its elements are handled
-/// separately.
+/// The largest left factor, in elements, for which a product is expanded if its elements are handled separately.
 const SMALL: usize = 16;
 
 /// The functions of this file.
@@ -174,8 +173,8 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     Ok(cx.e(x)? * cx.tape.vector(&keep))
 }
 
-/// Computes the lower Cholesky factor. A known matrix must be positive definite. A draw with any other matrix that is
-/// not becomes NaN.
+/// Computes the lower Cholesky factor. A draw for which a matrix that depends on parameters is not positive definite
+/// becomes NaN.
 ///
 /// # Errors
 /// Fails if a known matrix is not symmetric or not positive definite.
@@ -225,7 +224,6 @@ fn tri_solve(cx: &Cx<'_>, l: &Sym, b: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// Wraps `x` as a row vector, a column vector, a number or a matrix.
 fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
     let leaf = match (row, column) {
         (true, true) => Leaf::Scalar,
@@ -261,8 +259,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Returns Σ aᵢ bᵢ without the structural zeros of a matrix. Zeros in the data do not count as structural.
-/// `structure` says which factors have such zeros.
+/// Omits the structural zeros of a matrix from Σ aᵢ bᵢ. Zeros in the data do not count as structural. `structure` tells
+/// which of the two factors have structural zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
@@ -302,7 +300,7 @@ fn written_out(
     ))
 }
 
-/// Multiplies a small matrix of scalars by a wide one. Each row of the result is a sum of scaled rows.
+/// Each row of the result is a sum of scaled rows of the wide matrix.
 fn rows_written_out(
     cx: &Cx<'_>,
     a: &Sym,
@@ -412,7 +410,6 @@ fn quad_form(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(shaped(x, cols, cols, vector, vector))
 }
 
-/// A sparse matrix that is stored in compressed rows.
 struct Sparse<'g> {
     rows: usize,
     cols: usize,
@@ -421,8 +418,7 @@ struct Sparse<'g> {
     entries: Vec<(usize, usize)>,
 }
 
-/// Reads a sparse matrix from its numbers of rows and columns, its values, the column of each value, and the start of
-/// each row.
+/// The arguments are the numbers of rows and columns, the values, the column of each value, and the start of each row.
 fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let rows = args[0].size("the number of rows")?;
     let cols = args[1].size("the number of columns")?;
@@ -453,7 +449,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     })
 }
 
-/// Multiplies a sparse matrix by a vector, which is the last argument.
+/// The vector is the last argument.
 fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let Sparse {
         rows,

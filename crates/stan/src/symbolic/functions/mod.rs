@@ -62,7 +62,7 @@ impl<'g> Cx<'g> {
         x.elements(self.tape)
     }
 
-    /// Returns whether elements of `x` should be handled separately.
+    /// Returns whether the elements of `x` should be handled separately.
     pub fn short(&self, x: &Sym) -> bool {
         x.is_short_table(self.tape)
     }

@@ -119,7 +119,7 @@ pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
 /// Fails if `a` is neither a vector nor a matrix. The checker excludes this case.
 pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
     if let Some([re, im]) = a.parts() {
-        // Of complex matrices `'` is the transpose too, without conjugation.
+        // The transpose of a complex matrix is not conjugated.
         return Ok(Sym::complex(transpose(cx, &re)?, transpose(cx, &im)?));
     }
     let dims = a.dims()?;

@@ -14,7 +14,6 @@ pub const TABLE: &[(&str, Build)] = &[
     ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
 ];
 
-/// Counts the elements that are smaller than the element at the given index.
 fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = args[0].dims()?.size();
     let s = args[1].size("the index")?;
@@ -25,10 +24,8 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order.
-///
-/// # Errors
-/// Fails if the matrix would be too large.
+/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. Fails if
+/// the matrix would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
     /// The memory per element in bytes, including intermediate values, for several draws at a time.
     const BYTES: usize = 128;

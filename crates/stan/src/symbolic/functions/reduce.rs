@@ -72,7 +72,7 @@ pub const TABLE: &[(&str, Build)] = &[
 fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
     let counts = above.iter().chain(below).map(|x| x.dims());
     let count: usize = counts.map(|dims| Ok(dims?.size())).sum::<FnResult<_>>()?;
-    // Second derivatives are by every pair of numbers.
+    // There is a second derivative for every pair of numbers.
     check_terms(cx.name, (count as f64).powi(2))?;
     let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
         let parts: Vec<_> = all
@@ -107,7 +107,6 @@ fn prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(tree(&x, &|a, b| a * b).into())
 }
 
-/// Combines values in a balanced tree. There must be at least one.
 fn tree<'g>(x: &[E<'g>], join: &dyn Fn(E<'g>, E<'g>) -> E<'g>) -> E<'g> {
     if x.len() == 1 {
         return x[0];
@@ -128,8 +127,7 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// Computes the variance from differences from the first element, so that the variance of equal elements is exactly
-/// 0.
+/// Uses differences from the first element, so that the variance of equal elements is exactly 0.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -148,8 +146,8 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// Computes the standard deviation. It has no derivative if all elements are equal. The partial derivatives are then
-/// 1/√n, as in Stan.
+/// The standard deviation has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
+/// Stan.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     let variance = variance(cx, x)?;
@@ -315,7 +313,7 @@ fn squared_distance<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<E<'g>> {
     Ok((cx.e(&args[0])? - cx.e(&args[1])?).square().sum())
 }
 
-/// Returns the dot products of the rows, or columns, of two matrices.
+/// Returns the dot products of the rows of two matrices if `rows_wise` is true, and of their columns otherwise.
 fn by_line(cx: &Cx<'_>, x: &Sym, y: &Sym, rows_wise: bool) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(x)?;
     if cx.extents(y)? != (rows, cols) {

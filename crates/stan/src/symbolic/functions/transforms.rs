@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// The names of the transforms of whole values. Transforms of single elements have bounds among their arguments.
+/// The transforms of whole values, by name. Transforms of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -130,8 +130,8 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Returns the constrained value and the log-Jacobian. Also returns the extents of the value, which follow from the
-/// extents of its coordinates.
+/// Returns the constrained value, the log-Jacobian, and the extents of the value, which follow from the extents of its
+/// coordinates.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -166,8 +166,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Returns the coordinates of a constrained value, with their extents. They are undefined or NaN for draws that
-/// violate the constraint.
+/// Returns the coordinates of a constrained value, with their extents. They are undefined or NaN for draws that violate
+/// the constraint.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -227,7 +227,6 @@ fn freed<'g>(
     Ok((to, free, zero))
 }
 
-/// Returns the rows of the lower triangle, with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
@@ -247,7 +246,7 @@ fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     l.tape.concat(&parts)
 }
 
-/// Returns the coordinates of canonical partial correlations, row by row or column by column, from a Cholesky factor.
+/// The coordinates are row by row, or column by column if `by_column` is true.
 fn partial_correlations<'g>(cx: &Cx<'g>, l: E<'g>, n: usize, by_column: bool) -> E<'g> {
     let mut found = vec![vec![cx.num(0.0); n]; n];
     for (i, row) in found.iter_mut().enumerate().skip(1) {

@@ -6,11 +6,10 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// The largest number of branches of a chain of `else if`. They are nested when they are checked.
+/// The branches become nested when they are checked.
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
-    /// Parses one statement, or several declarations that share a type. After an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let start = self.at;
         let start_span = self.span();
@@ -26,10 +25,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the beginning of the next statement: past a `;` or a closed `{ … }`, or to the end of the block.
+    /// The next statement begins after a `;` or a closed `{ … }`, or the block ends.
     fn skip_statement(&mut self, start: usize) {
         let mut braces = 0usize;
-        // Braces already consumed since the statement began.
+        // Braces may already have been consumed since the statement began.
         for token in &self.tokens[start..self.at] {
             match token.kind {
                 TokenKind::LBrace => braces += 1,
@@ -67,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether a statement starts here with a word, on a new line.
+    /// Whether a statement starts here with a word, on a new line.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(
@@ -92,8 +91,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses the body of a loop or a branch, which is one statement. Declarations of several variables become a
-    /// block.
+    /// The body is one statement. Declarations of several variables become a block.
     fn body(&mut self) -> Parsed<Box<Stmt>> {
         let mut list = Vec::new();
         self.statement_list(&mut list)?;
@@ -145,7 +143,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses `real x[3]`, and reports it as old syntax.
     fn old_array(
         &mut self,
         start: Span,
@@ -236,8 +233,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Returns whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if
-    /// the braces contain no `;` and a `~` follows, immediately or after indices.
+    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the braces
+    /// contain no `;` and a `~` follows, immediately or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {
@@ -369,7 +366,6 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    /// Parses `target += e;`.
     fn increment(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.bump().span;
         if self.peek() != TokenKind::PlusAssign {
@@ -386,7 +382,6 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Parses statements that begin with an expression: assignments, `~`, calls.
     fn expression_statement(&mut self) -> Parsed<StmtKind> {
         use TokenKind as T;
         let target = self.expr()?;

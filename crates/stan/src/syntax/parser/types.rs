@@ -6,7 +6,6 @@ use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Returns the smallest and the largest number of sizes in brackets after a type.
 fn size_counts(base: &BaseType) -> (usize, usize) {
     use BaseType::*;
     match base {
@@ -18,7 +17,6 @@ fn size_counts(base: &BaseType) -> (usize, usize) {
 }
 
 impl Parser<'_> {
-    /// Parses a type such as `array[n] vector<lower=0>[m]`, up to the name.
     pub(super) fn sized_type(&mut self) -> Parsed<SizedType> {
         self.nested(Self::sized_type_inner)
     }
@@ -228,7 +226,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the type of a function's argument or result.
     pub(super) fn unsized_type(&mut self) -> Parsed<UnsizedType> {
         self.nested(Self::unsized_type_inner)
     }
@@ -273,7 +270,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `array[,]`, and returns its number of dimensions. Returns 0 if there is no array.
+    /// Returns the number of dimensions of `array[,]`, or 0 if there is no array.
     fn unsized_dimensions(&mut self) -> Parsed<usize> {
         use TokenKind as T;
         if !self.eat(T::Array) {
@@ -298,7 +295,7 @@ impl Parser<'_> {
         Ok(depth)
     }
 
-    /// Parses `tuple(…)`. The type to which it belongs starts at `start`.
+    /// The whole type, including its array dimensions, starts at `start`.
     fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
         use TokenKind as T;
         self.bump();
@@ -320,7 +317,6 @@ impl Parser<'_> {
         Ok(UnsizedBase::Tuple(parts))
     }
 
-    /// Reports a type with a constraint, such as `simplex`.
     fn constrained_type<T>(&mut self) -> Parsed<T> {
         let word = self.text(self.span());
         let plain = if word.contains("matrix") || word.starts_with('c') {
@@ -334,7 +330,6 @@ impl Parser<'_> {
         self.fail(diagnostic)
     }
 
-    /// Fails at sizes or constraints after the type that starts at `start`.
     fn no_sizes(&mut self, start: Span) -> Parsed<()> {
         use TokenKind as T;
         if self.peek() == T::LBracket {

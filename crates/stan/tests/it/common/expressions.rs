@@ -34,7 +34,6 @@ const SMOOTH: &[&str] = &[
     "cosh_of",
 ];
 
-/// Functions of two numbers.
 const PAIRS: &[&str] = &[
     "fmin(#, #)",
     "fmax(#, #)",
@@ -60,7 +59,6 @@ const PAIRS: &[&str] = &[
     "if_pair(#)",
 ];
 
-/// Functions that reduce a vector, `#`, to a real.
 const REDUCED: &[&str] = &[
     "sum(#)",
     "mean(#)",
@@ -88,7 +86,6 @@ const REDUCED: &[&str] = &[
     "to_matrix(#, 1, N)[1, 2]",
 ];
 
-/// Functions that reduce a matrix, `#`, to a real.
 const OF_MATRIX: &[&str] = &[
     "sum(#)",
     "trace(#)",
@@ -163,7 +160,6 @@ const VECTORS: &[&str] = &[
     "append_row(append_row(#[3:3], #[1:1]), #[2:2])",
 ];
 
-/// Expressions for matrices, with the same placeholders.
 const MATRICES: &[&str] = &[
     "(@ + @)",
     "(@ * $)",
@@ -223,7 +219,6 @@ const INTS: &[&str] = &[
 ];
 
 impl Generator {
-    /// Returns an index from 1 to N.
     pub(super) fn index(&mut self) -> String {
         if let Some(name) = self.loops.last().cloned()
             && self.below(2) == 0
@@ -241,7 +236,7 @@ impl Generator {
             .filter(|v| v.kind == kind && (v.data || !self.only_data))
             .map(|v| v.name.clone())
             .collect();
-        // The newest and most interesting ones are last.
+        // The newest and most interesting names are last.
         if !names.is_empty() && self.below(6) > 0 {
             let (i, j) = (self.below(names.len()), self.below(names.len()));
             return names[i.max(j)].clone();
@@ -353,7 +348,7 @@ impl Generator {
         }
     }
 
-    /// Returns the name of a variable of this kind. The data block has one.
+    /// The data block has a variable of every kind.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -413,7 +408,6 @@ impl Generator {
         }
     }
 
-    /// Replaces `#` in a template by expressions of `kind`, `@` by matrices, and `$` by reals.
     fn replace(&mut self, template: &str, kind: Kind, depth: usize) -> String {
         let mut out = String::new();
         for mark in template.chars() {
@@ -438,7 +432,6 @@ impl Generator {
     }
 }
 
-/// Returns a call whose argument is in the domain.
 fn smooth(name: &str, inner: &str) -> String {
     match name {
         "expm1_of" => format!("expm1(tanh({inner}))"),

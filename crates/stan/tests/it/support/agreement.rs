@@ -15,7 +15,7 @@ pub enum Outcome {
     Agreed,
     /// Both evaluators rejected every point.
     Rejected,
-    /// Both refuse the data, or the program for all parameters.
+    /// Both evaluators refuse the data, or the program for all parameters.
     Refused,
     /// Lowering reports an unsupported construct.
     Unsupported,
@@ -28,7 +28,6 @@ const LANES: usize = 5;
 /// The tolerance, relative to the value and to the possible change of the value by rounding in the program itself.
 const TOLERANCE: f64 = 1e-8;
 
-/// Returns a number that is about standard normal, from a seed.
 fn noise(state: &mut u64) -> f64 {
     let mut sum = -6.0;
     for _ in 0..12 {
@@ -138,13 +137,13 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Returns whether rounding determines the value. It does if the program compares numbers that are equal except for
-/// rounding, or if intermediate numbers are so large (perhaps infinite in a branch that is not taken) that added
-/// numbers are lost.
+/// Whether rounding determines the value. It does if the program compares numbers that are equal except for rounding,
+/// or if intermediate numbers are so large (perhaps infinite in a branch that is not taken) that added numbers are
+/// lost.
 fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     let nodes = node_values(graph, &[z]);
     let large = 1e6 * value.map_or(1.0, |v| v.abs().max(1.0));
-    // Whole numbers are counts and truth values, without rounding errors.
+    // Whole numbers are counts and truth values, which have no rounding errors.
     let tie = |x: f64, y: f64| {
         (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1.0)
             && !(x.fract() == 0.0 && y.fract() == 0.0)
@@ -170,7 +169,6 @@ fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     })
 }
 
-/// Returns the interpreter's log density if it is finite.
 fn value(model: &BoundModel, z: &[f64]) -> Option<f64> {
     model
         .log_density(z, true, false)
@@ -178,7 +176,6 @@ fn value(model: &BoundModel, z: &[f64]) -> Option<f64> {
         .filter(|x| x.is_finite())
 }
 
-/// Computes generated quantities, which must not panic.
 fn generate(model: &BoundModel, z: &[f64]) {
     let mut out = Vec::new();
     if model
@@ -190,8 +187,8 @@ fn generate(model: &BoundModel, z: &[f64]) {
     }
 }
 
-/// Returns the change of the value when the point moves by a few rounding errors. It is infinite if the value ceases
-/// to exist.
+/// Returns the change of the value when the point moves by a few rounding errors. It is infinite if the value becomes
+/// undefined.
 fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     let mut most: f64 = 0.0;
     for sign in [1.0, -1.0] {
@@ -209,7 +206,7 @@ fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     100.0 * most
 }
 
-/// Compares the gradient along one random direction with differences, if those of two widths agree.
+/// Compares the gradient along one random direction with differences, if the differences of two widths agree.
 fn differences(
     model: &BoundModel,
     z: &[f64],
@@ -244,7 +241,6 @@ fn differences(
     Ok(())
 }
 
-/// Compares a Hessian-vector product with differences of gradients.
 fn second(density: &GraphDensity, z: &[f64], state: &mut u64) -> Result<(), String> {
     let dim = z.len();
     let mut workspace = density.workspace(1);
