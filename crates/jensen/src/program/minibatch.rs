@@ -1,4 +1,4 @@
-//! The settings of minibatches, and their conversion to a method.
+//! The settings of minibatches, and the methods that they describe.
 
 use jensen_blackbox::minibatches::{Judge, MinibatchSettings, SmisoSettings};
 use jensen_blackbox::records::{RecordEstimator, VarianceSettings};
@@ -9,19 +9,18 @@ use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
 use crate::exchangeable::{with_at_most, with_usual_estimator};
 
-/// Default number of records per batch, or all records if there are fewer.
+/// The default number of records per batch. If there are fewer records, a batch contains all of them.
 const BATCH: u64 = 100;
 
-/// Default number of records per batch if records come in many blocks.
+/// The default number of records per batch if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
-/// Default weight of the newest step in SMISO.
 const ALPHA: f64 = 0.9;
 
-/// Number of pairs of a batch and a draw for each traced variance.
+/// The number of pairs of a batch and a draw from which each traced variance is estimated.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// Returns a fit without minibatches and without their settings.
+/// Returns `None`, or an error if a setting of minibatches is given.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -46,7 +45,6 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Rejects methods that visit records from all data in every iteration, if the data come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
@@ -166,7 +164,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Returns the method for a model. By default, the policy chooses minibatches and the estimator for them.
+/// Adapts the method to the model. The policy chooses minibatches and their estimator by default.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,
