@@ -266,7 +266,8 @@ fn units_are_only_units() {
                     name if name.starts_with("fixed") => b / d,
                     _ => b,
                 };
-                // Levels apply at the origin of the columns, which the map moves, and other quantities shift with them.
+                // Intercepts and walks contain the level at the origin of the columns. The map moves the origin, so
+                // they are not compared.
                 let origin = own.name.starts_with("intercept") || own.name.starts_with("rw1");
                 let shift = if own.name.starts_with("eta") { a } else { 0.0 };
                 let sd = scale * other.sd;

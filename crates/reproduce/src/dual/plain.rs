@@ -1,8 +1,8 @@
-//! The paper's dual by plain L-BFGS with dense algebra, and Jensen's solver on dense algebra. Together they separate
-//! the speed-up due to the method from the speed-up due to the algebra.
+//! The paper's dual with plain L-BFGS and dense algebra, and Jensen's solver with dense algebra. Together they separate
+//! the speed-up of the method from that of the algebra.
 //!
-//! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
-//! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
+//! The formulas are `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃
+//! − Σ̃Λ^½ B⁻¹ Λ^½Σ̃` and `B = I + Λ^½Σ̃Λ^½`. There is no barrier besides φ. A step that leaves the domain is halved.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Number of correction pairs, as in the primal solver.
+/// The number of correction pairs, as in the primal solver.
 const MEMORY: usize = 10;
 
-/// Distance from the optimum, in nats, at which a run is finished. It is the same as in the other rows.
+/// The distance from the optimum, in nats, at which a run is finished. It is the same as in the other rows.
 const DONE: f64 = 1e-4;
 
-/// Number of iterations after which a run ends.
+/// The number of iterations after which a run ends.
 const MOST: u64 = 5_000;
 
 /// The curve of a site, which gives λ, λ′, φ and φ′ at α, or `None` outside the domain.
@@ -69,7 +69,6 @@ impl Curve {
     }
 }
 
-/// The dual with dense algebra.
 struct Dual {
     curves: Vec<Curve>,
     covariance: Vec<f64>,
@@ -101,7 +100,7 @@ impl Dual {
         let n = curves.len();
         let whole = dense_prior(model)?;
         let w = rows(&model.design, n, whole.cols);
-        // WΣ, row by row, and with it WΣWᵀ.
+        // WΣ, row by row, from which WΣWᵀ follows.
         let mut covariance = vec![0.0; n * n];
         let mut centre: Vec<f64> = data.offset.clone().unwrap_or_else(|| vec![0.0; n]);
         for (i, row) in w.iter().enumerate() {
@@ -123,7 +122,7 @@ impl Dual {
         })
     }
 
-    /// Computes D and its gradient. Returns `None` outside the domain.
+    /// Returns D and its gradient, or `None` outside the domain.
     fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
         let n = alpha.len();
         let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))
@@ -142,7 +141,7 @@ impl Dual {
             }
         }
         let factor = dense::cholesky(&b, n)?;
-        // L⁻¹ Λ^½ Σ̃, whose columns' squares are the difference between Σ̃ and S.
+        // L⁻¹ Λ^½ Σ̃. The squared norms of its columns are the difference between the diagonals of Σ̃ and S.
         let mut half: Vec<f64> = (0..n * n)
             .map(|k| roots[k / n] * self.covariance[k])
             .collect();
@@ -162,7 +161,6 @@ impl Dual {
     }
 }
 
-/// Returns the covariance matrix Σ of a model's prior.
 fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     Ok(match &model.prior.covariance {
         Covariance::Dense(sigma) => sigma.clone(),
@@ -209,10 +207,9 @@ fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     }
 }
 
-/// A run of plain L-BFGS.
 #[derive(Clone, Serialize, Deserialize)]
 struct Plain {
-    /// Seconds and D after every iteration.
+    /// The seconds and D after every iteration.
     curve: Vec<(f64, f64)>,
     evaluations: u64,
 }
@@ -221,7 +218,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Computes the search direction by the two-loop recursion.
+/// Computes the search direction with the two-loop recursion.
 fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::new();
@@ -292,8 +289,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// Writes the rows that separate the causes of the dual's speed-up. They solve the formulation by plain L-BFGS, and by
-/// Jensen's solver on dense algebra.
+/// Writes the rows that separate the causes of the dual's speed-up: the dual with plain L-BFGS, and Jensen's solver
+/// with dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

@@ -16,9 +16,9 @@ use crate::results::{Ours, What};
 /// One in this number of votes is held out.
 const HELD: usize = 10;
 
-/// A chamber: its votes (1 for yes, 0 for no, NaN where a member did not vote), and the party of each member.
+/// The votes of a chamber (1 for yes, 0 for no, NaN for members who did not vote), and the party of each member.
 struct Chamber {
-    /// Prefix of the names of its rows.
+    /// The prefix of the names of its rows.
     name: &'static str,
     title: &'static str,
     figure: &'static str,
@@ -26,7 +26,6 @@ struct Chamber {
     parties: Vec<String>,
 }
 
-/// Returns the words of a column, one per member.
 fn words(column: &Column) -> Result<Vec<String>, Failure> {
     let levels = column.levels();
     let codes = column.codes(&levels)?;
@@ -35,7 +34,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// Reads the votes of the House in 1984.
+    /// Reads the votes of the House of Representatives in 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -86,21 +85,19 @@ impl Chamber {
     }
 }
 
-/// The result of one fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
-    /// Mean log loss of the held-out votes, in nats, and its standard error over votes.
+    /// The mean log loss of the held-out votes in nats, and its standard error over votes.
     loss: f64,
     error: f64,
     iterations: u64,
     seconds: f64,
-    /// Means of the first two scores of each member.
+    /// The means of the first two scores of each member.
     scores: Vec<(f64, f64)>,
 }
 
-/// Returns `E σ(η)` for η ~ N(mean, variance), computed by the trapezoidal rule over eight standard deviations on
-/// either side.
+/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule over eight standard deviations on either side.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);
@@ -239,7 +236,6 @@ fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result
     context.figure(chamber.figure, &figure)
 }
 
-/// Plots the members by their two scores, coloured by party.
 fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     let mut chart = Chart::new("Members by their two scores, tilted bound")
         .x(Axis::new("first score"))
@@ -255,5 +251,5 @@ fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     chart
 }
 
-/// Precision of the prior on the loadings.
+/// The precision of the prior on the loadings.
 const RIDGE: f64 = 1.0;

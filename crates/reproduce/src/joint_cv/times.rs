@@ -17,13 +17,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Smallest number of iterations of a round.
+/// The smallest number of iterations per round.
 const BLOCK: u64 = 500;
 
-/// Function that runs the next iterations of a fit, whose number is its argument.
+/// Runs the next iterations of a fit. The argument is their number.
 type Advance<'a> = Box<dyn FnMut(u64) + 'a>;
 
-/// Starts a fit, and returns a function that continues it.
 fn advance<'a, D: RecordDensity>(
     density: &'a D,
     method: Method,
@@ -46,7 +45,7 @@ fn advance<'a, D: RecordDensity>(
     let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
-            // A step size too small to change the cost of an iteration.
+            // The step size is too small to change the cost of an iteration.
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
@@ -54,7 +53,7 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// Number of iterations that are timed together.
+/// The number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
 /// Computes the milliseconds per iteration from the times of chunks, and of the first iteration of each epoch, in which
@@ -108,7 +107,7 @@ pub(super) fn milliseconds(
     })
 }
 
-/// Number of timings of a gradient from all records.
+/// The number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
 /// Measures the milliseconds of a gradient from all records.
@@ -137,7 +136,7 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     fastest
 }
 
-/// Measures Table 3 for one task.
+/// Measures the rows of Table 3 for a task.
 fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let Some(times) = &task.times else {
