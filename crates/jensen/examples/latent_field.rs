@@ -10,7 +10,6 @@ use jensen::data::{Adjacency, Symmetric, Table};
 use jensen::latent::{Files, Known, LatentSpec, Learning, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
-/// The folder of the files that the prior names.
 struct Data(PathBuf);
 
 impl Files for Data {

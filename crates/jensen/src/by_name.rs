@@ -99,7 +99,6 @@ impl Fitted {
     }
 }
 
-/// The number of names in an error.
 const LISTED: usize = 8;
 
 fn unknown<'n>(what: &str, name: &str, names: impl Iterator<Item = &'n str>) -> Error {

@@ -41,7 +41,6 @@ const STEPS: u64 = 4;
 /// standard deviations of that accuracy take a tenth of the time of an optimum.
 const LOOSE: f64 = 10.0;
 
-/// The number of mean-field fits.
 const PASSES: usize = 2;
 
 /// The number of draws for the diagnostics of the mean-field fit, which needs no more.
@@ -112,7 +111,6 @@ impl Centring {
         }
     }
 
-    /// `placed` contains the groups at the mean of the fit.
     fn next_powers(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Vec<(u32, f64, f64)> {
         let present: BTreeMap<u32, Power> = self
             .powers()
@@ -295,7 +293,6 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
-    /// Transforms concatenated points to the program's coordinates.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));

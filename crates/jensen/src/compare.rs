@@ -93,7 +93,6 @@ fn plus(a: &[f64], b: &[f64]) -> f64 {
     log_sum_exp_slice(&sums)
 }
 
-/// Returns the sum over observations and its standard error.
 fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     let n = terms.len() as f64;
     let (_, error) = jensen_math::reduce::mean_se(terms);

@@ -163,7 +163,6 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// Returns the error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }

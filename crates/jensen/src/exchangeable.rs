@@ -157,7 +157,6 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// Compiles a program with a density of records that `made` creates from the opened source and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,

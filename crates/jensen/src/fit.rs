@@ -373,7 +373,6 @@ fn subscripted(name: &str) -> String {
     }
 }
 
-/// Returns the memory of a fit without the problem and its data.
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
@@ -389,7 +388,6 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     )
 }
 
-/// Stores the estimates of the ELBO and passes every call on to another observer.
 struct Historian<'a> {
     inner: &'a mut dyn Observer,
     history: Vec<HistoryPoint>,

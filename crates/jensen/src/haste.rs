@@ -12,7 +12,6 @@ const DRAWS: f64 = 0.2;
 pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
     deadline: f64,
-    /// The clock reading at which the interruption was first noticed.
     since: Cell<Option<f64>>,
 }
 

@@ -150,7 +150,6 @@ pub use sample::{Sample, SampleRequest, sample, sample_refined};
 pub use save::Save;
 pub use timing::{DensityTiming, time_density};
 
-/// The program in the README is compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

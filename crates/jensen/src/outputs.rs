@@ -15,13 +15,11 @@ use jensen_run::Record;
 use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
-/// The largest number of points per stage in summaries and reports.
 const POINTS: usize = 400;
 
 /// The largest number of scalars whose draws a report contains. A report with fewer scalars than the fit says so.
 const MARGINALS: usize = 400;
 
-/// The number of further quantities that a sentence names after the first.
 const NAMED: usize = 4;
 
 /// An estimate of the ELBO during a run.
@@ -181,7 +179,6 @@ impl Fitted {
         remarks
     }
 
-    /// Returns a sentence about the quantities without a mean or a standard deviation, with the first reason.
     fn without_moments(&self) -> Option<String> {
         let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
@@ -198,7 +195,6 @@ impl Fitted {
         ))
     }
 
-    /// Returns the remark about a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -430,7 +426,6 @@ impl Fitted {
         }
     }
 
-    /// Returns the draws of scalars. Parameters come before transformed parameters and generated quantities.
     fn marginals(&self) -> Vec<Marginal> {
         let table = &self.sample.table;
         let mut scalars = Vec::new();
@@ -463,7 +458,6 @@ fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }
 
-/// Returns at most [`POINTS`] evenly spaced points of every stage, including the first and the last.
 fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
     let mut kept = Vec::new();
     for stage in by_stage(history) {

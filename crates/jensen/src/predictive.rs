@@ -15,13 +15,11 @@ use crate::Sample;
 use crate::compare::LeaveOneOut;
 use crate::stan::column_major;
 
-/// The largest number of replicated data sets in a check.
 const REPLICATES: usize = 400;
 
 /// The largest number of observations in a check. If there are more, evenly spaced ones are used.
 const OBSERVATIONS: usize = 20_000;
 
-/// The largest number of observations that a figure draws separately.
 const DRAWN: usize = 400;
 
 /// The largest number of observations for which the report shows leave-one-out results. `jensen compare` has no such
@@ -94,12 +92,10 @@ impl Predictive {
     }
 }
 
-/// The observed data and their replicates.
 struct Replicated {
     observed: Vec<f64>,
     /// The replicates of each observation in increasing order.
     replicates: Vec<Vec<f64>>,
-    /// Whether all values are integers.
     integer: bool,
 }
 
@@ -173,7 +169,6 @@ impl Replicated {
         }
     }
 
-    /// Plots the distribution of the values.
     fn distribution(&self, data: &str) -> Figure {
         let mut pooled: Vec<f64> = self.replicates.iter().flatten().copied().collect();
         pooled.sort_by(f64::total_cmp);
@@ -303,7 +298,6 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Returns a table of statistics of the observed data set, with their ranks among the replicated data sets.
     fn statistics(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let sets: Vec<[f64; 4]> = (0..self.draws())
             .map(|draw| statistics(&self.set(draw)))
@@ -347,7 +341,6 @@ fn statistics(set: &[f64]) -> [f64; 4] {
     [mean, variance.sqrt(), low, high]
 }
 
-/// Computes the leave-one-out cross-validation from the log likelihood of every observation.
 fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) -> Option<Exhibit> {
     let table = &sample.table;
     if columns.len() > LEFT_OUT || columns.len() < 2 {

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// The number of lanes in one call to the density.
 const BLOCK: usize = 256;
 
 /// The points and the quantities to compute.

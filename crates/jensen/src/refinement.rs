@@ -7,7 +7,6 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// The report shows the marginals of the coordinates that changed most.
 const SHOWN: usize = 6;
 
 const BARS: usize = 40;
@@ -111,7 +110,6 @@ impl Fitted {
         })
     }
 
-    /// Plots the marginals of the coordinates in which the draws and the approximation differ most.
     fn changed(&self, refined: &Refined) -> Vec<(usize, Chart)> {
         let approximation = self.approximation();
         let (means, sds) = (approximation.mean(), approximation.sd());
@@ -147,7 +145,6 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// Plots the density of draws as bars, with the density of a normal distribution.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

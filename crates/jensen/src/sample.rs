@@ -8,10 +8,8 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::{Error, Problem, summaries};
 
-/// The number of weighted draws per resampled draw.
 const POOL: usize = 10;
 
-/// The smallest number of weighted draws from which to resample.
 const SMALLEST_POOL: usize = 4000;
 
 /// The smallest number of draws from which summaries are computed, if the draws are weighted or refined.
@@ -26,10 +24,8 @@ const AT_MEAN: u64 = u64::MAX;
 /// a second.
 pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 
-/// The number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// The number of lanes per call after an interrupt.
 const HURRIED_BLOCK: usize = 32;
 
 /// A request for draws.
@@ -159,7 +155,6 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// Returns fewer draws if all of them would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -256,7 +251,6 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// Returns the number of draws that together contain this number of values.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
@@ -340,7 +334,6 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// Merges the summaries of single observations and of other variables in the order of the variables.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,
@@ -399,7 +392,6 @@ fn summaries_of_refined<P: Problem>(
 /// Unconstrained draws, one after another, with their log densities.
 struct Pool {
     dim: usize,
-    /// The mean of the distribution from which the draws come.
     mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
@@ -407,7 +399,6 @@ struct Pool {
 }
 
 impl Pool {
-    /// Returns the first `count` draws of a request, or fewer if time runs out.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
@@ -479,7 +470,6 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// Computes every reported variable at concatenated points of `dim` coordinates.
 pub(crate) fn sample_at(
     posterior: &dyn Posterior,
     dim: usize,
@@ -519,7 +509,6 @@ fn stride(count: usize) -> usize {
         .expect("one more than a multiple has no common factor")
 }
 
-/// Returns indices into the pool, chosen by smoothed importance weights.
 fn choose(log_p: &[f64], log_q: &[f64], request: &SampleRequest) -> Vec<usize> {
     let weights: Vec<f64> = log_p.iter().zip(log_q).map(|(p, q)| p - q).collect();
     let smoothed = psis(&weights, 1.0).log_weights;

@@ -176,7 +176,6 @@ impl Model {
         self.hierarchy.as_ref()
     }
 
-    /// Returns the series that the program builds from standard normal shocks, if there are any.
     pub(crate) fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
@@ -281,7 +280,6 @@ impl<D> Model<D> {
         self.build_seconds
     }
 
-    /// Includes further data in the digest for checkpoints.
     pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, &self.subject.data_hash);
@@ -558,7 +556,6 @@ fn with_usable_generated_quantities(
     Ok((without, vec![remark]))
 }
 
-/// The program was bound to another block before.
 pub(crate) fn bind_block(
     program: &Arc<Program>,
     data: &DataSet,
@@ -584,7 +581,6 @@ fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
-/// Formats an evaluation error as the message, the location and the line of the program.
 pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
@@ -610,7 +606,6 @@ pub(crate) fn model_error(
     ModelError { kind, text }
 }
 
-/// Returns the location and the marked source line, or `None` if the span is outside the program.
 fn excerpt(program: &Program, span: Span) -> Option<String> {
     let file = program.files.get(span.file.0 as usize)?;
     if span.end == 0 {

@@ -85,7 +85,6 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
 /// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. The index alone would rule out the
 /// standard deviation of one in twenty quantities whose true index is a quarter. Jensen therefore omits the standard
 /// deviation only if its relative standard error is also above the policy's limit.
-/// deviation only if its relative standard error is also above the policy's limit.
 fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
@@ -201,7 +200,6 @@ pub(crate) fn weighted(
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Returns whether the weights change a mean or a standard deviation by more than the policy allows.
 fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     weighed.plain.is_some_and(|plain| {
         (weighed.mean - plain.mean).abs() > policy.mean_error * weighed.sd

@@ -24,7 +24,6 @@ pub enum Standardise {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// The index of the column in the data.
     column: usize,
     centre: f64,
     scale: f64,
@@ -144,7 +143,6 @@ impl Units {
         Ok(units)
     }
 
-    /// Omits columns that are copies of others in different units, and predicts them from the originals.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -159,7 +157,6 @@ impl Units {
         self.left.sort_by_key(|left| left.column);
     }
 
-    /// Stores the indices of the originals among the kept columns.
     fn index_copies(&mut self) {
         for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
@@ -324,7 +321,6 @@ impl Units {
     }
 }
 
-/// Converts the ELBO and other fields to the units of the data before another observer receives them.
 struct Shifted<'a> {
     observer: &'a mut dyn Observer,
     by: f64,

@@ -55,7 +55,6 @@ impl VariancePoint {
     }
 }
 
-/// Returns one of an estimator's values at each analysed point.
 fn series(
     points: &[VariancePoint],
     name: &str,

@@ -19,9 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The number of draws for the evaluation of an iterate.
 const DRAWS: usize = 512;
-/// The number of draws for the evaluation of the final result.
 const FINAL_DRAWS: usize = 8192;
 
 /// An iterate is evaluated when the number of oracle calls has grown by this factor since the last evaluation.
@@ -129,7 +127,6 @@ fn bound<D: jensen::density::TwiceDifferentiable>(
     value.is_finite().then_some(value)
 }
 
-/// Runs an algorithm and evaluates its iterates.
 struct Watched<'a, A: Algorithm, D: jensen::density::TwiceDifferentiable> {
     inner: A,
     omega: fn(&A::State) -> &[f64],

@@ -14,10 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::results::{Ours, ResultRow, Results, Scale, What};
 
-/// The name of the file with the rows.
 pub(crate) const RESULTS: &str = "results.json";
 
-/// The name of the folder with intermediate results.
 pub(crate) const KEPT: &str = "kept";
 
 /// The name of the folder with files that parts create and may reuse.

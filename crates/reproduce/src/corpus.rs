@@ -20,7 +20,6 @@ pub struct Entry {
 /// All programs in the alphabetical order of their names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// The prefixes of the names of Stan's solvers.
 const SOLVERS: [&str; 6] = [
     "ode_",
     "dae",
@@ -88,7 +87,6 @@ pub fn references() -> Result<Vec<Reference>, Failure> {
     })
 }
 
-/// The content of `models/references.json`.
 const REFERENCES: &str = include_str!(concat!(env!("OUT_DIR"), "/references.json"));
 
 #[cfg(test)]

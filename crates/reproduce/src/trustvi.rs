@@ -287,14 +287,11 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 }
 
 struct Subject {
-    /// The method whose runs represent TrustVI.
     own: Method,
     /// Every n-th program of the corpus is included.
     every: usize,
     seeds: u64,
-    /// The prefix of the names of its rows.
     prefix: &'static str,
-    /// The suffix of the names of its figures.
     suffix: &'static str,
 }
 
@@ -425,7 +422,6 @@ fn hfsgvi(context: &mut Context<'_>, subject: &Subject) -> Result<(), Failure> {
     scatter(context, subject, Method::Hfsgvi, &slow)
 }
 
-/// The comparison of a method with TrustVI on one model.
 struct Pair {
     name: String,
     dim: usize,
@@ -562,7 +558,6 @@ fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) 
     Ours::quantile(&figures, share)
 }
 
-/// Plots the oracle calls of both methods, with one point per model.
 fn scatter(
     context: &mut Context<'_>,
     subject: &Subject,

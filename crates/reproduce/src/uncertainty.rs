@@ -139,7 +139,6 @@ pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     draw(context, &found)
 }
 
-/// Plots the ratios of standard deviations to those of the reference draws, scalar by scalar.
 fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> {
     let mut pairs: Vec<(f64, f64)> = found
         .iter()

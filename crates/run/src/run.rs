@@ -75,7 +75,6 @@ pub trait Store {
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
-/// Stores every checkpoint in memory.
 impl Store for Vec<Vec<u8>> {
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.push(bytes.to_vec());

@@ -108,7 +108,6 @@ pub struct Silent;
 
 impl Observer for Silent {}
 
-/// Collects the records.
 impl Observer for Vec<Record> {
     fn record(&mut self, record: &Record) {
         self.push(record.clone());

@@ -6,7 +6,6 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 use super::ranks::Null;
 use super::{Calibrated, DRAWS, Judged};
 
-/// The report shows the scalars whose ranks are least uniform.
 const SHOWN: usize = 24;
 
 /// Returns the report of a calibration.

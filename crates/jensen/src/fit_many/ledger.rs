@@ -10,10 +10,8 @@ use jensen_data::{
 use super::{FitRow, Fits, Task, table};
 use crate::Error;
 
-/// Contains one JSON object per line, in the order in which the fits finished.
 const ROWS: &str = "rows.jsonl";
 
-/// Contains the digest of the program and the settings to which the rows belong.
 const FITS: &str = "fits.txt";
 
 /// The file of the table, whose rows are in the order of the tasks.

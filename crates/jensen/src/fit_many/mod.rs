@@ -81,10 +81,6 @@ impl Task {
 }
 
 impl Given {
-    /// Reads the data.
-    ///
-    /// # Errors
-    /// Fails if the file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),

@@ -125,7 +125,6 @@ pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     Error::Input(format!("`{}`: {error}", path.display()))
 }
 
-/// The state from which a stored run continues.
 pub(super) struct Position {
     /// The last checkpoint, with the identity of the continuing run.
     pub(super) checkpoint: Checkpoint,
@@ -191,7 +190,6 @@ fn set_aside(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// Returns one phrase for each difference between a checkpoint and a run with identity `present`.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {

@@ -102,7 +102,6 @@ impl Evidence {
         }
     }
 
-    /// Returns the description of a completed plan, or `None` if the plan is not complete.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,

@@ -5,20 +5,18 @@
 //! rest for all jobs. It checks the memory, claims or opens the folder, finds the state of a stored run, writes the
 //! trace and checkpoints, judges the result, and writes every file, with `fit.json` last. All callers therefore get the
 //! same verdict and the same files.
-//! caller therefore get the same verdict and the same files.
 //!
 //! | file | subject |
+//! | --- | --- |
 //! | here | [`Job`] and [`carry_out`]: the workflow |
 //! | [`folder`] | claiming and opening folders, `run.json`, the state from which a stored run continues |
 //! | `session` | trace and checkpoints of a run |
 //! | `judge` | [`Evidence`] → [`Judgement`]: the verdict |
 //! | [`request`] | merging given and stored settings, and listing them |
 //! | [`words`] | parsing values of settings |
-//! | [`words`] | values as users write them |
 //!
 //! This module does not print, read a clock or handle Ctrl-C. The caller's [`Around`] provides the observer, the clock
-//! and the
-//! flag to cancel the run.
+//! and the flag to cancel the run.
 
 pub mod folder;
 mod judge;
@@ -295,7 +293,6 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
-/// Writes the results in order, then the digests of all files, and finally `fit.json`.
 fn write_results(
     folder: &RunDir,
     files: Vec<File<'_>>,

@@ -133,7 +133,6 @@ impl Store for Checkpoints<'_> {
     }
 }
 
-/// Writes the trace, collects the records, and passes them on to another observer.
 struct Watch<'a> {
     trace: &'a Trace,
     course: &'a mut dyn Course,

@@ -334,7 +334,8 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// Returns the learnt variance of Gaussian noise, as a share of the columns' mean variance.
+    /// Returns the learnt variance of Gaussian noise as a share of the columns' mean variance. It is `None` if it was
+    /// not learnt.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;
@@ -558,7 +559,6 @@ fn scores(fit: &FactorFit) -> String {
     text
 }
 
-/// Returns the table with missing cells replaced by their means.
 fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
     let names: Vec<String> = job.data.names.iter().map(|name| quoted(name)).collect();
     let table = &job.data.table;
@@ -587,7 +587,6 @@ fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     fit.likelihood.mean(fit.intercepts[column] + eta)
 }
 
-/// The report shows this number of columns at most. loadings.csv contains all.
 const SHOWN: usize = 200;
 
 const DRAWN: usize = 3000;

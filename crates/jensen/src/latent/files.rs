@@ -90,7 +90,6 @@ impl PriorFiles {
         Ok(bytes)
     }
 
-    /// Returns copies of the files for a folder, and the names of the copies by the names in the prior.
     pub(super) fn copies(&self) -> (Vec<File<'static>>, BTreeMap<String, String>) {
         let (mut copies, mut names) = (Vec::new(), BTreeMap::new());
         for (i, (name, bytes)) in self.read.borrow().iter().enumerate() {

@@ -26,7 +26,6 @@ pub struct LatentJob<'a> {
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
-    /// The memory of the fit.
     bytes: u64,
     data_hash: String,
     build_seconds: f64,

@@ -283,7 +283,6 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Plots linear predictors against the single input of a Gaussian process.
 fn inputs(model: &TableModel, known: &Known, column: &str, copy: usize) -> Option<Drawn> {
     let times = model.likelihood().predictors();
     let x = model.input(column)?;

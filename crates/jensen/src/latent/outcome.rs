@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use super::posterior::{moments, quantile};
 use super::{ObservedRows, Part, TableModel};
 
-/// The number of quadrature nodes over a linear predictor.
 const NODES: usize = 64;
 
 const GROUPS: usize = 10;
@@ -192,7 +191,6 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
     out
 }
 
-/// Returns the likelihood with the weighted mean of the parts' parameters.
 pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     let likelihood = parts[0].likelihood;
     let mut values = vec![0.0; likelihood.parameters().len()];

@@ -136,7 +136,6 @@ pub(super) fn compare(
     }))
 }
 
-/// Returns the scores of a plain model with this design, or `None` if it cannot be fitted.
 fn score(model: &TableModel, at: &LatentModel, design: Dense) -> Option<Vec<f64>> {
     let prior = Given(Structure {
         mean: vec![0.0; design.cols],

@@ -17,7 +17,6 @@ pub struct Part {
     pub moments: Vec<(f64, f64)>,
 }
 
-/// Returns the mean and variance of quantity `at` under the mixture.
 pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     let mean: f64 = parts.iter().map(|p| p.weight * p.moments[at].0).sum();
     let spread = |p: &Part| {

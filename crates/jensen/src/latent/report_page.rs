@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::{Known, LatentSummary, PredictedRows, TableModel, maps};
 use crate::job;
 
-/// The report shows this number of rows at most. `fit.json` contains all.
 const ROWS: usize = 200;
 
 /// The bound and the gap of a run against iterations.
@@ -236,7 +235,6 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     })
 }
 
-/// The first rows of the latent variables.
 fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
     let rows = summary.parameters.iter().take(ROWS).map(|p| {
         let numbers = [p.mean, p.sd, p.q05, p.q95].map(|x| format!("{x:.4}"));
@@ -259,7 +257,6 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
     })
 }
 
-/// Maps, calibration, the run, and tables: the sections with content.
 fn sections(page: &Page<'_>) -> Vec<Section> {
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),

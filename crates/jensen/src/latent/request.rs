@@ -77,16 +77,13 @@ impl LatentSpec {
     }
 }
 
-/// A parsed likelihood, in the units of the table's response.
+/// In the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
     /// The given values, and defaults for the other parameters.
     pub(super) likelihood: Likelihood,
-    /// Whether each parameter is learnt.
     pub(super) free: Vec<bool>,
-    /// Whether each parameter has a given value.
     given: Vec<bool>,
-    /// The given prior of each parameter, if there is one.
     priors: Vec<Option<Distribution>>,
 }
 
@@ -105,7 +102,6 @@ impl Parsed {
         likelihood.with_values(&inside.collect::<Vec<_>>())
     }
 
-    /// Returns the prior of parameter `k` for responses in units of `scale`.
     pub(super) fn density(&self, k: usize, scale: f64) -> PriorDensity {
         match &self.priors[k] {
             None => self.likelihood.prior_of(k).clone(),

@@ -11,7 +11,6 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
-/// The largest number of latent variables of a part that are listed.
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
@@ -225,7 +224,6 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     rows
 }
 
-/// Returns the reasons against the bound, which follow from its tightness at the maximum.
 fn looseness(made: &Made<'_>) -> Vec<Reason> {
     let Some(tightness) = made.learnt.tightness else {
         return Vec::new();

@@ -48,16 +48,13 @@ pub struct TableModel {
     observations: Observations,
     /// In the units of the table.
     observed: ObservedRows,
-    /// The observed rows of the table.
     rows: Vec<usize>,
     /// The words of the response, in the order of their codes.
     levels: Option<Vec<String>>,
     response: String,
     request: LatentSpec,
     notes: Vec<String>,
-    /// The inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
-    /// The numeric columns that the prior uses, in the units of the model.
     columns: Dense,
 }
 
@@ -231,7 +228,6 @@ impl TableModel {
         (all && self.observations.offset.is_none()).then_some((name, values))
     }
 
-    /// Returns the numeric columns that the prior uses, in the fitted rows and in the units of the model.
     pub(super) fn columns(&self) -> &Dense {
         &self.columns
     }
@@ -415,7 +411,6 @@ impl TableModel {
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
     }
 
-    /// Returns NaN for missing responses.
     fn known_responses(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
         let Ok(column) = table.column(&self.response) else {
             return Ok(vec![f64::NAN; rows.len()]);

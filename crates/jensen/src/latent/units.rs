@@ -64,7 +64,6 @@ impl Measure {
         measure
     }
 
-    /// Converts observations to the units of the model.
     pub(super) fn inside(&self, data: &Observations) -> Observations {
         let scaled = |list: &[f64], centre: f64| -> Vec<f64> {
             list.iter().map(|x| (x - centre) / self.scale).collect()
@@ -84,7 +83,6 @@ impl Measure {
         )
     }
 
-    /// Returns a note about the units for the user.
     pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
         let columns = assembled.covariates().len();
         let mut said = Vec::new();

@@ -32,7 +32,6 @@ pub trait Files {
 pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
-    /// The columns that cannot be inputs.
     pub(super) taken: &'a [String],
 }
 

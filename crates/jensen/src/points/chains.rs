@@ -247,7 +247,6 @@ impl Sequences {
 /// The number of transitions is the square of the number of states.
 const STATES: u64 = 10_000;
 
-/// The default Dirichlet parameter of multinomial and binary emissions.
 const SMOOTHING: f64 = 0.5;
 
 fn smoothing(request: &ChainsRequest) -> f64 {
@@ -361,7 +360,6 @@ struct Data<'a> {
     points: &'a Points,
     lengths: &'a [usize],
     units: &'a Units,
-    /// The categories of categorical columns.
     levels: &'a [Vec<f64>],
 }
 

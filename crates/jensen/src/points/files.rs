@@ -23,7 +23,6 @@ use crate::units::Units;
 struct Shard {
     path: PathBuf,
     digest: String,
-    /// The number of training rows.
     rows: usize,
 }
 
@@ -114,7 +113,7 @@ impl PointFiles {
             .ok()
     }
 
-    /// Returns the rows of the batch in each shard, as indices within the shard.
+    /// Returns the rows of the batch in each shard, numbered within the shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
         let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
@@ -138,7 +137,6 @@ impl PointFiles {
     }
 }
 
-/// The result of the survey of all shards.
 struct Surveyed {
     names: Vec<String>,
     columns: Vec<ColumnMoments>,
@@ -146,7 +144,6 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Surveys the files. `steps` evaluates the shards.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -368,7 +365,6 @@ pub fn fit_mixture_files(
     }
 }
 
-/// A fit of which only a sample of the rows is in this process.
 struct Elsewhere<'a> {
     request: &'a MixtureRequest,
     points: &'a Points,

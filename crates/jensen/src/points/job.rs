@@ -38,7 +38,6 @@ impl job::Course for Course {
 }
 
 impl Course {
-    /// Returns charts of the ELBO (if measured) and of the temperature, with captions.
     pub(super) fn charts(&self) -> Vec<(Chart, &'static str)> {
         let chart = |title: &str, y: &str, points: &[(f64, f64)]| {
             Chart::new(title)
@@ -123,15 +122,13 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) shared: &'a PointRequest,
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
-    /// Returns the plain model for a model with this index.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// The files of the points, if the points are not in memory.
+    /// `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
     /// Every model from every start, grouped by model. The job keeps the best candidate.
     pub(super) candidates: Vec<Candidate<'a, M>>,
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
-    /// Returns the reason to distrust global parameters, if there is one.
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
@@ -153,7 +150,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Returns every model from every start. The number of each model is added to its ELBO in comparisons.
+/// Returns every model from every start. The number next to a model is added to its ELBO in comparisons.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],

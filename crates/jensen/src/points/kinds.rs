@@ -142,7 +142,6 @@ impl ColumnDistribution {
     }
 }
 
-/// The kinds of the columns, as in the training table.
 pub(super) struct Kinds {
     kinds: Vec<Kind>,
     /// Columns of other kinds than real numbers are unchanged.
@@ -216,7 +215,6 @@ impl Kinds {
             .collect()
     }
 
-    /// Returns the kinds that occur, with the columns of each.
     fn present(&self) -> impl Iterator<Item = (Kind, Vec<(usize, usize)>)> + '_ {
         let all = COLUMN_KINDS.iter();
         all.map(|(_, kind)| (*kind, self.positions(*kind)))
@@ -295,7 +293,6 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// Returns the distribution of every column of the data, in order, from the natural parameters of a component.
     pub(super) fn described(
         &self,
         names: &[String],

@@ -112,7 +112,6 @@ fn fit_kinds(
     fit(request, &data, &trains, &score, component, around)
 }
 
-/// Returns a Gaussian component in the units of the data, from its natural parameters.
 pub(super) fn gaussian(
     gaussians: &Gaussians,
     units: &Units,
@@ -196,9 +195,8 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
-    /// The files of the points, if the points are not in memory.
+    /// `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// The categories of categorical columns.
     pub(super) levels: &'a [Vec<f64>],
 }
 
@@ -307,7 +305,6 @@ pub(super) fn fit<C: Components>(
     Ok((done.made.output, done.summary))
 }
 
-/// Returns natural parameters with the components in this order.
 fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -> Vec<f64> {
     let weights = order.iter().map(|&k| lambda[k]);
     let rest = order.iter().flat_map(|&k| model.component(lambda, k));

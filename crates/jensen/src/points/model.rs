@@ -137,7 +137,6 @@ impl MixtureModel {
     }
 }
 
-/// Returns the responsibilities and the log predictive density of every point.
 pub(super) fn predicted<C: Components>(
     model: &Mixture<C>,
     lambda: &[f64],

@@ -5,7 +5,6 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
 
-/// The report shows this number of rows and columns at most. `fit.json` contains all.
 const SHOWN: (usize, usize) = (100, 40);
 
 /// Returns the report of a fit of points.

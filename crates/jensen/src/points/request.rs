@@ -189,7 +189,6 @@ impl PointRequest {
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
     }
 
-    /// Returns the largest number of iterations of all starts of all models together.
     pub(super) fn iterations(&self, points: usize, candidates: usize) -> u64 {
         let all = |each: u64| each.saturating_mul(candidates as u64);
         match self.planned(points) {

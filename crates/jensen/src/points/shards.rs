@@ -185,7 +185,6 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     }))
 }
 
-/// Reads a shard and returns it with the rows of the given numbers.
 fn read_shard(
     plan: &str,
     path: &Path,
@@ -227,7 +226,6 @@ fn moments([count, mean, squares]: [f64; 3]) -> ColumnMoments {
     }
 }
 
-/// Encodes the initial statistics of a shard.
 fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
     let mut totals = vec![0.0; train.prior().iter().map(|(family, _)| family.len()).sum()];
     train.add_all(1.0, &mut totals);

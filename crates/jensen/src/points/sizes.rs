@@ -16,7 +16,6 @@ pub struct ComponentRange {
     most: u64,
 }
 
-/// The form in files, which is a number or a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -60,7 +59,6 @@ impl fmt::Display for ComponentRange {
 impl FromStr for ComponentRange {
     type Err = Error;
 
-    /// Parses a number such as `5`, or a range such as `1..10`, which includes both ends.
     fn from_str(text: &str) -> Result<Self, Error> {
         let number = |text: &str| {
             text.trim()

@@ -12,7 +12,6 @@ use crate::exchangeable::{with_at_most, with_usual_estimator};
 /// The default number of records per batch. If there are fewer records, a batch contains all of them.
 const BATCH: u64 = 100;
 
-/// The default number of records per batch if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
 const ALPHA: f64 = 0.9;
@@ -20,7 +19,6 @@ const ALPHA: f64 = 0.9;
 /// The number of pairs of a batch and a draw from which each traced variance is estimated.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// Returns `None`, or an error if a setting of minibatches is given.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -68,7 +66,6 @@ fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     }
 }
 
-/// Returns the requested method, or `None` without `--exchangeable`.
 pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.exchangeable.is_none() {
         return without_records(request);
@@ -164,7 +161,6 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Adapts the method to the model. The policy chooses minibatches and their estimator by default.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,

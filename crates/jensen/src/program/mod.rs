@@ -66,18 +66,13 @@ pub struct Program {
     as_written: OnceLock<()>,
 }
 
-/// The compiled density that a request needs.
 enum Lowered {
-    /// The density of all data at once.
     Whole(Box<Model>),
     Records(Box<RecordModel>),
-    /// Exchangeable records whose data come in blocks.
     Blocks(Box<BlockModel>),
-    /// Exchangeable records that other processes evaluate.
     Shards(Box<ShardModel>),
 }
 
-/// Creates the evaluator of shards from the input that a shard needs.
 type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
 macro_rules! with_model {
@@ -250,7 +245,6 @@ impl Program {
         with_model!(&self.model, |model| model.program().dimension_names())
     }
 
-    /// Checks that the coordinates belong to variables of the program.
     fn check_coordinates(&self) -> Result<(), Error> {
         let reported = self.variables().into_iter();
         let reported = reported.map(|variable| (variable.name, variable.shape));
@@ -433,7 +427,6 @@ impl Program {
         Ok((done.made.output, done.summary))
     }
 
-    /// Chooses the centring from mean-field fits, unless it is known already or fixed by the request.
     fn choose_centring(&self, model: &Model, settings: &Settings, around: &Around<'_>) {
         if self.centring.get().is_some() {
             return;
@@ -529,7 +522,6 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
     remarks
 }
 
-/// Adds the message of the model to the error of a fit that could not start.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
     let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;

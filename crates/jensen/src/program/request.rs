@@ -477,7 +477,6 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Checks that the method uses every given setting.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(
@@ -587,7 +586,6 @@ impl FitRequest {
     }
 }
 
-/// Splits names at commas outside brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {

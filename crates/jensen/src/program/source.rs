@@ -9,13 +9,10 @@ use jensen_stan::{IncludeResolver, in_todays_syntax, modernise};
 
 use crate::Error;
 
-/// The name of the program's copy in a result folder.
 pub(super) const MODEL: &str = "model.stan";
 
-/// The name of the file with the metadata of a regression.
 pub(crate) const REGRESSION: &str = "regression.json";
 
-/// Returns the name of the data's copy in a result folder.
 pub(super) fn data_file(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Json => "data.json",
@@ -137,7 +134,6 @@ impl Source {
         data.map_or("no data given", |data| &data.name)
     }
 
-    /// Returns the names and contents of the copies for a result folder.
     pub(super) fn copies(&self) -> Vec<(&'static str, &[u8])> {
         let data = self.data.iter();
         let data = data.map(|data| (data_file(data.format), data.bytes.as_slice()));

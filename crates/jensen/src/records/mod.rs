@@ -37,7 +37,6 @@ use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 /// Two blocks are in memory because a minibatch at the end of a block contains records of the next one.
 const KEPT: usize = 2;
 
-/// The number of rows for which the program is first compiled.
 const FIRST: usize = 16;
 
 /// A source of records in blocks.
@@ -77,7 +76,6 @@ pub struct RecordBlocks {
     program: Arc<Program>,
     count: String,
     data: Vec<RecordData>,
-    /// The data that do not belong to records.
     shared: DataSet,
     memory_limit: u64,
     options: LowerOptions,
@@ -91,7 +89,6 @@ pub struct RecordBlocks {
     failed: Mutex<Option<Error>>,
 }
 
-/// Records that stay in memory.
 struct Held {
     records: Vec<u32>,
     graph: Arc<RecordGraph>,
@@ -155,7 +152,6 @@ fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
 }
 
 impl RecordBlocks {
-    /// Creates the density of a program that has been bound to [`first_data`].
     pub(crate) fn new(
         bound: &BoundModel,
         count: &str,
@@ -184,7 +180,6 @@ impl RecordBlocks {
         })
     }
 
-    /// Compiles the program for the given rows of a block.
     fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
         let bind = |rows: DataSet| {
             let data = joined(&self.shared, rows, &self.count);
@@ -222,7 +217,6 @@ impl RecordBlocks {
         ))
     }
 
-    /// Returns the graph of a block, or `None` if its data cannot be read.
     fn block(&self, block: usize) -> Option<Arc<RecordGraph>> {
         if self.failure().is_some() {
             return None;

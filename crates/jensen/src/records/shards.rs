@@ -32,12 +32,10 @@ pub struct ShardProgram {
     includes: std::collections::BTreeMap<String, String>,
     /// The data that do not belong to records, as JSON.
     shared: String,
-    /// The name of the variable that counts the records.
     count: String,
     seed: u64,
     simd: String,
     memory_limit: u64,
-    /// The number of blocks per shard.
     blocks: usize,
 }
 

@@ -10,7 +10,6 @@ use jensen_stan::lower::RecordData;
 use super::RecordSource;
 use crate::Error;
 
-/// The bytes of the numbers in a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
 /// The bytes of the numbers in a block of a shard. It is smaller because a worker may keep several blocks in memory.

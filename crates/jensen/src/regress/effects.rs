@@ -150,7 +150,6 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
     Ok(lines)
 }
 
-/// The expected responses of rows for every draw.
 struct Expected {
     table: DrawsTable,
     first: usize,

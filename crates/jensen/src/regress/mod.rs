@@ -145,7 +145,6 @@ pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
-/// Adds the maps that the formulas name, which are read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);
     for file in jensen_regress::Regression::maps(request)? {

@@ -4,7 +4,6 @@ use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The number of documents per task.
 const TASK: usize = 2048;
 
 /// The words of a topic are the bits of a mask.
@@ -34,7 +33,6 @@ struct Counts {
     together: Vec<u64>,
 }
 
-/// Returns the index of the pair (i, j) of a topic's words, where i ≤ j.
 fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
@@ -101,7 +99,6 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         .collect()
 }
 
-/// Returns the positions of the set bits in ascending order.
 fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {

@@ -13,11 +13,9 @@ pub struct Collection<'a> {
     pub(super) heldout: Option<Box<dyn Documents + 'a>>,
     /// The words, indexed by term.
     pub(super) words: Cow<'a, [String]>,
-    /// The rule that split the text into words.
     pub(super) tokeniser: Tokeniser,
     pub(super) digest: String,
     pub(super) name: String,
-    /// The file of the documents, if there is one.
     pub(super) file: Option<&'a Corpus>,
 }
 

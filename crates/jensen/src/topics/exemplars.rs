@@ -21,12 +21,9 @@ const RULE: LocalRule = LocalRule {
 /// In a document with fewer tokens, the prior mostly determines the share of a topic.
 const TOKENS: f64 = 10.0;
 
-/// The largest number of topics with example documents. The largest topics are chosen.
 const TOPICS: usize = 60;
-/// The number of example documents per topic.
 const EACH: usize = 3;
 
-/// The number of words shown of a document.
 const WORDS: usize = 12;
 
 /// Lists the documents with the largest shares of each topic among a sample of the training documents. The result is
@@ -95,7 +92,6 @@ pub(super) fn exhibit(
     })
 }
 
-/// Returns the first document and the length of each group of the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];

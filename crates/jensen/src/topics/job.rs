@@ -32,7 +32,6 @@ const FEWEST: f64 = 3.0;
 /// The number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// A number of passes that no run reaches.
 const UNBOUNDED: f64 = 1e9;
 
 /// A fit of a topic model that is ready to run.
@@ -204,7 +203,6 @@ impl TopicsJob<'_> {
     }
 }
 
-/// Formats a line per document with its number and its temperature. Documents without words have no temperature.
 fn temperatures(of: &[f64]) -> String {
     let line = |(number, t): (usize, &f64)| match t.is_finite() {
         true => format!("{number},{t}\n"),

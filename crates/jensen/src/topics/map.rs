@@ -6,17 +6,14 @@ use rayon::prelude::*;
 
 use super::TopicModel;
 
-/// The map shows the largest topics. The distances between all pairs of them are computed.
 const MAPPED: usize = 200;
 
-/// The number of topics whose words the map shows.
 const SPELLED: usize = 60;
 
 /// The number of parts of the vocabulary that are processed separately, so that sums do not depend on the number of
 /// threads.
 const PIECES: usize = 32;
 
-/// The number of words shown for each topic.
 const WORDS: usize = 20;
 /// The number of the most probable words of a topic from which the shown words are chosen.
 const CANDIDATES: usize = 400;
@@ -24,7 +21,6 @@ const CANDIDATES: usize = 400;
 /// The dimension of the iterated subspace, from which two axes are taken.
 const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
-/// The change of positions below which the iteration has converged.
 const SETTLED: f64 = 1e-9;
 
 /// The weight of a word's probability in a topic, against the ratio of this probability to that in all topics.
@@ -200,7 +196,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Returns the most relevant words of a topic.
 fn words(model: &TopicModel, topic: usize, share: f64, overall: &[f64]) -> Vec<TopicWord> {
     let mut found: Vec<(f64, u32, f64)> = (model.topics.top_words(topic, CANDIDATES).into_iter())
         .map(|(term, p)| {

@@ -5,7 +5,6 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
-/// The report shows this number of topics at most. `fit.json` contains all.
 const ROWS: usize = 200;
 
 /// The curves of a run against passes.

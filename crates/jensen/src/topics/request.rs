@@ -188,9 +188,7 @@ const ETA: f64 = 5.0;
 /// The addition to a topic must be small relative to the topic's words, whose number decreases with the number of
 /// topics. On 20 000 abstracts with 500 topics, η = 0.05 loses 0.05 nats per word.
 const MOST_ETA: f64 = 0.05;
-/// The default delay of the step sizes in collapsed inference.
 const TAU: f64 = 64.0;
-/// The default number of passes in collapsed inference.
 const PASSES: f64 = 5.0;
 
 /// Parses a Dirichlet parameter, which is a number, or a number divided by K, the number of topics.

@@ -14,10 +14,8 @@ use crate::job::folder;
 /// The name of the command, which marks its result folders.
 pub const COMMAND: &str = "topics";
 
-/// The name of the file with the topics from which an update starts.
 pub(super) const START: &str = "start.safetensors";
 
-/// The name of the corpus of an update.
 const DOCUMENTS: &str = "documents.corpus";
 
 /// The stored request of a fit, with information about its corpus.

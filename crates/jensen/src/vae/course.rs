@@ -70,7 +70,6 @@ impl VaeCourse {
         (seconds > 0.0).then(|| samples / seconds)
     }
 
-    /// Returns a limited number of points, including the last.
     fn thinned(&self) -> impl Iterator<Item = Point> {
         let step = self.points.len().div_ceil(POINTS).max(1);
         let last = self.points.len().saturating_sub(1);

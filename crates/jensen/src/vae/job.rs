@@ -181,12 +181,10 @@ impl VaeData {
 }
 
 impl VaeData {
-    /// Returns the number of missing values in training and validation rows.
     fn missing(&self) -> usize {
         self.rows.missing() + self.apart.missing()
     }
 
-    /// Returns the number of values in training and validation rows, including missing ones.
     fn values(&self) -> usize {
         self.rows.rows() * self.rows.width() + self.apart.values()
     }
@@ -274,7 +272,6 @@ pub fn fit_vae<T>(
     carry_out(job, around).map(then)
 }
 
-/// The memory of training, which is known before the networks are allocated.
 fn need(data: &VaeData, settings: &TrainSettings) -> Need {
     let VaeData {
         rows,
@@ -438,7 +435,6 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// Rejects a stored run with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [

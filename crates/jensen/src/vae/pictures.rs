@@ -73,7 +73,6 @@ pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Im
     Image::grey(wide, tall, shades)
 }
 
-/// The shade between images.
 const GREY: f64 = 0.35;
 
 #[cfg(test)]

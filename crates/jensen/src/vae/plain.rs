@@ -64,7 +64,6 @@ fn mean_of(rows: &[Vec<f64>], of: impl Fn(&[f64]) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-/// Returns the number of observed values and their mean.
 fn present(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let known = values.filter(|x| !x.is_nan());
     let (count, sum) = known.fold((0.0, 0.0), |(n, sum), x| (n + 1.0, sum + x));
@@ -78,7 +77,6 @@ fn columns(rows: &[Vec<f64>]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Pairs each observed value with the entry of its column.
 fn pairs<'a, T>(row: &'a [f64], of_columns: &'a [T]) -> impl Iterator<Item = (f64, &'a T)> {
     let all = row.iter().copied().zip(of_columns);
     all.filter(|(x, _)| !x.is_nan())
@@ -121,7 +119,6 @@ const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 
 impl Factor {
-    /// The model with independent columns.
     fn none(rows: &[Vec<f64>]) -> Self {
         let mean: Vec<f64> = columns(rows).into_iter().map(|(_, mean)| mean).collect();
         let variance = |i: usize| present(rows.iter().map(|row| (row[i] - mean[i]).powi(2))).1;

@@ -10,15 +10,12 @@ use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
 
-/// The default number of latent values.
 const LATENT: usize = 20;
 
-/// The default number of hidden units in each network.
 const HIDDEN: &str = "500";
 
 const EPOCHS: f64 = 100.0;
 
-/// The default temperature at which annealing starts.
 const HOT: f64 = 10.0;
 
 /// The settings of an auto-encoder. Absent settings take their defaults.
@@ -153,7 +150,6 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// Checks that wake-sleep uses every given setting.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -340,13 +336,11 @@ fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Parses K from `categorical=K`.
 fn categories(text: &str) -> Option<usize> {
     let count = text.strip_prefix("categorical=")?.parse().ok()?;
     (2..=1_000_000).contains(&count).then_some(count)
 }
 
-/// Returns the distribution of counts with this name.
 fn counts(text: &str) -> Option<Likelihood> {
     let mut all = Likelihood::COUNTS.into_iter();
     all.find(|likelihood| likelihood.name() == text)

@@ -10,7 +10,6 @@ use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// Returns the extents of a record, which come from the file or from the size of images that the user gives.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
     let Some((width, height)) = image else {
         return Ok(rows.extents().to_vec());
@@ -62,7 +61,6 @@ pub fn check_rows(
 /// The largest number of values in a table whose columns are compared with each other. Reading them takes a second.
 const COMPARED: usize = 20_000_000;
 
-/// The number of rows that are read together for their moments.
 const BLOCK: usize = 4096;
 
 /// Computes the units of the columns of training rows for a Gaussian decoder. Other decoders use the values unchanged.
@@ -100,7 +98,6 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
-/// Rejects rows without values, and rows with missing values if `missing` is false.
 fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
     let mut record = vec![0.0; rows.width()];
     for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
@@ -121,7 +118,6 @@ fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rejects training rows with a column that has no values.
 pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
     if rows.missing() == 0 {
         return Ok(());
@@ -182,7 +178,6 @@ pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
 pub(super) enum Apart {
     None,
     File(Rows),
-    /// The share of the rows that is held out for validation.
     Share(f64),
 }
 
@@ -295,7 +290,6 @@ pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     }
 }
 
-/// Selects at most `count` records, evenly spaced.
 pub(super) fn spread(records: &dyn Records, count: usize) -> Selection<'_> {
     let step = records.len().div_ceil(count.max(1)).max(1);
     Selection {

@@ -16,10 +16,8 @@ use super::{UnitRecords, check_rows};
 use crate::Error;
 use crate::units::Units;
 
-/// The version of the description's layout.
 const LAYOUT: u32 = 1;
 
-/// The key of the description in the metadata of the file.
 const KEY: &str = "jensen_autoencoder";
 
 const LOG_SD: &str = "posterior_log_sd.";
@@ -40,7 +38,6 @@ pub struct VaeModel {
     pub log_sds: Vec<Tensor>,
 }
 
-/// The header of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Description {
     layout: u32,
@@ -111,7 +108,6 @@ impl VaeModel {
         log_jacobians(&self.units, records)
     }
 
-    /// Returns every tensor with its name in the file, in the order of the file.
     fn named(&self) -> Vec<(String, &Tensor)> {
         let means = self.tensors.iter().map(|t| (t.spec.name.clone(), t));
         let sds = self.log_sds.iter();

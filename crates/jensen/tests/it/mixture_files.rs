@@ -18,7 +18,6 @@ const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 
 #[derive(Clone, Copy, Default)]
 struct Workers {
-    /// Whether they answer in reverse order.
     backwards: bool,
     /// Whether they lose their state between steps.
     forget: bool,
@@ -100,7 +99,6 @@ fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
     )
 }
 
-/// Writes one table of all rows, and one table per shard.
 fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     let (names, rows) = rows(kind);
     let write = |name: String, rows: &[String]| {

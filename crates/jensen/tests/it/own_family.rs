@@ -138,7 +138,6 @@ fn a_stored_approximation_is_read_with_its_family_alone() {
     );
 }
 
-/// Runs a number of iterations, from a checkpoint if there is one. Returns the result and the last checkpoint.
 fn run(
     family: impl Into<FamilyChoice>,
     iterations: u64,

@@ -33,7 +33,6 @@ pub struct Extent {
     range: (f64, f64),
 }
 
-/// The step sizes of the paper.
 const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 
 /// The number of iterations with each step size before one is chosen.
@@ -118,7 +117,6 @@ struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// The figure is drawn again after each panel.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();

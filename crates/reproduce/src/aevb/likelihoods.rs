@@ -11,12 +11,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The number of latent values of the paper's networks.
 const LATENT: usize = 3;
-/// The number of hidden units of the paper's networks.
 const HIDDEN: usize = 100;
 
-/// The number of minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
 /// The number of samples, and the marginal likelihoods of training and test images, each with its standard error.
@@ -88,7 +85,6 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("figure3", &figure)
 }
 
-/// Trains, and estimates the marginal likelihood of the first images of both parts.
 fn score(
     context: &mut Context<'_>,
     size: usize,

@@ -11,13 +11,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The number of images along each side of a plane.
 const SIDE: usize = 20;
 
-/// The number of samples in each row and each column of an image.
 const ACROSS: usize = 10;
 
-/// The width of a panel in pixels.
 const PANEL: f64 = 420.0;
 
 /// Returns the networks of Figure 2, the number of samples on which they were trained, and their test ELBO.

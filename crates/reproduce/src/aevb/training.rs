@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Seconds between checkpoints.
 const CHECKPOINT_SECONDS: f64 = 20.0;
 
 /// The number of records per minibatch.

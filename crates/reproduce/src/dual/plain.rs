@@ -15,13 +15,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The number of correction pairs, as in the primal solver.
+/// As in the primal solver.
 const MEMORY: usize = 10;
 
 /// The distance from the optimum, in nats, at which a run is finished. It is the same as in the other rows.
 const DONE: f64 = 1e-4;
 
-/// The number of iterations after which a run ends.
 const MOST: u64 = 5_000;
 
 /// The curve of a site, which gives λ, λ′, φ and φ′ at α, or `None` outside the domain.
@@ -122,7 +121,6 @@ impl Dual {
         })
     }
 
-    /// Returns D and its gradient, or `None` outside the domain.
     fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
         let n = alpha.len();
         let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))
@@ -185,7 +183,6 @@ fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     })
 }
 
-/// Returns the rows of the design, each as its nonzero entries.
 fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     match design {
         Design::Identity => (0..n).map(|i| vec![(i, 1.0)]).collect(),
@@ -209,7 +206,6 @@ fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Plain {
-    /// The seconds and D after every iteration.
     curve: Vec<(f64, f64)>,
     evaluations: u64,
 }
@@ -218,7 +214,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Computes the search direction with the two-loop recursion.
 fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::new();

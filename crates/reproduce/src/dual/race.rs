@@ -17,7 +17,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Reads graphs from files in the folder of the data.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Files for Folder {
@@ -95,7 +94,6 @@ impl Observer for Trail {
     }
 }
 
-/// The seconds and the bounds of a run.
 type Curve = Vec<(f64, f64)>;
 
 /// Returns the bound during the run, the fit with its hyperparameters, and the total seconds.
@@ -197,13 +195,11 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
     }
 }
 
-/// The number of runs of a solver that finishes quickly.
 const REPEATS: usize = 10;
 
 /// A solver that takes more than this number of seconds is not run again.
 const SHORT: f64 = 2.0;
 
-/// Runs a solver on a case and stores the result for a resumed run.
 fn race(
     context: &mut Context<'_>,
     case: &Case,

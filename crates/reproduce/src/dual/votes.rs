@@ -13,12 +13,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// One in this number of votes is held out.
 const HELD: usize = 10;
 
 /// The votes of a chamber (1 for yes, 0 for no, NaN for members who did not vote), and the party of each member.
 struct Chamber {
-    /// The prefix of the names of its rows.
     name: &'static str,
     title: &'static str,
     figure: &'static str,
@@ -93,7 +91,6 @@ struct Found {
     error: f64,
     iterations: u64,
     seconds: f64,
-    /// The means of the first two scores of each member.
     scores: Vec<(f64, f64)>,
 }
 
@@ -251,5 +248,4 @@ fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     chart
 }
 
-/// The precision of the prior on the loadings.
 const RIDGE: f64 = 1.0;

@@ -56,7 +56,6 @@ fn descend(
     Ok(curve)
 }
 
-/// Draws Figure 5, with the pixels of digits instead of features from a network for CIFAR-10.
 pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Naive,

@@ -31,9 +31,7 @@ impl From<RecordError> for Failure {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// A gradient estimator with SGD or Adam.
     Estimator(RecordEstimator, Rule),
-    /// SMISO with the α of the paper.
     Smiso,
 }
 
@@ -52,12 +50,9 @@ pub(super) struct Plan {
     /// The step size, or γ of SMISO.
     pub(super) step: f64,
     pub(super) batch: usize,
-    /// The standard deviation of the starting values.
     pub(super) spread: f64,
     pub(super) iterations: u64,
-    /// The number of estimates of the ELBO.
     pub(super) points: u64,
-    /// The number of draws per estimate.
     pub(super) draws: usize,
     pub(super) seed: u64,
 }
@@ -190,7 +185,6 @@ pub(super) fn run(
     })
 }
 
-/// The α of SMISO in the paper.
 pub(super) const SMISO_ALPHA: f64 = 0.9;
 
 pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {

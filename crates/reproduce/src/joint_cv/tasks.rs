@@ -11,11 +11,10 @@ use jensen::glm::{
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// A task of the paper (Table 2).
+/// From Table 2 of the paper.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     pub(super) name: &'static str,
-    /// The number of records per batch.
     pub(super) batch: usize,
     /// Whether the task is one of the two with few records, which use SGD.
     pub(super) small: bool,
@@ -27,11 +26,11 @@ pub(super) struct Task {
     pub(super) spread: f64,
     /// The numbers of epochs of a run, at the quick scale and at the paper's scale.
     pub(super) epochs: [u64; 2],
-    /// The number of seeds at the paper's scale.
+    /// At the paper's scale.
     pub(super) seeds: u64,
     /// The values of Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
     pub(super) variances: [f64; 3],
-    /// The values of Table 3, if it contains the task.
+    /// `None` if Table 3 does not contain the task.
     pub(super) times: Option<Times>,
     /// The step sizes γ of SMISO (appendix D).
     pub(super) smiso: &'static [f64],
@@ -211,7 +210,6 @@ impl Task {
 }
 
 impl From<ShapeError> for Failure {
-    /// Converts errors about data whose shapes differ from those in the paper.
     fn from(error: ShapeError) -> Self {
         Self::Data(error.to_string())
     }
@@ -252,7 +250,6 @@ fn australian(context: &Context<'_>) -> Result<RecordModel, Failure> {
     logistic(&features, &outcomes)
 }
 
-/// Returns the last column, and the numbers of the other columns.
 fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), Failure> {
     let (last, features) = table
         .columns()
@@ -262,7 +259,6 @@ fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), F
     Ok((last, numbers.collect::<Result<_, Failure>>()?))
 }
 
-/// Reads the pixels and labels of the training digits.
 pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failure> {
     let file = |name: &str| -> Result<Vec<u8>, Failure> {
         let path = context.data(name)?;
@@ -282,7 +278,6 @@ pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failu
     Ok((images, labels.iter().map(|&y| u32::from(y)).collect()))
 }
 
-/// The number of pixels per image.
 pub(super) const PIXELS: usize = 784;
 
 fn mnist(context: &Context<'_>) -> Result<RecordModel, Failure> {

@@ -17,10 +17,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The smallest number of iterations per round.
 const BLOCK: u64 = 500;
 
-/// Runs the next iterations of a fit. The argument is their number.
 type Advance<'a> = Box<dyn FnMut(u64) + 'a>;
 
 fn advance<'a, D: RecordDensity>(
@@ -53,7 +51,6 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// The number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
 /// Computes the milliseconds per iteration from the times of chunks, and of the first iteration of each epoch, in which
@@ -67,8 +64,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Measures the milliseconds per iteration of each method, with full tables. The measurement alternates between the
-/// methods.
+/// With full tables. The measurement alternates between the methods.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,
@@ -107,10 +103,8 @@ pub(super) fn milliseconds(
     })
 }
 
-/// The number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
-/// Measures the milliseconds of a gradient from all records.
 fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) -> f64 {
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
     let omega = start(family.parameters(), 1, spread);
@@ -136,7 +130,6 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     fastest
 }
 
-/// Measures the rows of Table 3 for a task.
 fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let Some(times) = &task.times else {

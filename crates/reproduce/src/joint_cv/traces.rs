@@ -81,7 +81,6 @@ struct Curve {
     step: f64,
     /// The mean ELBO over seeds at each point, or `None` if a run had diverged.
     mean: Vec<Option<f64>>,
-    /// The final ELBO of each seed.
     ends: Vec<Option<f64>>,
 }
 
@@ -106,10 +105,8 @@ impl Curve {
     }
 }
 
-/// The runs of a method with all step sizes.
 struct Runs {
     iterations: Vec<u64>,
-    /// Seconds per iteration.
     seconds: f64,
     curves: Vec<Curve>,
 }
@@ -137,7 +134,6 @@ impl Runs {
             .map(|(curve, _)| curve)
     }
 
-    /// Returns the point at which the ELBO first reaches `level`.
     fn reaches(&self, level: f64) -> Option<usize> {
         self.best()
             .iter()
@@ -159,7 +155,6 @@ struct Lineup {
 }
 
 impl Lineup {
-    /// The methods of Figure 3.
     fn best(context: &Context<'_>, task: &Task) -> Self {
         let scale = context.scale();
         let all = methods(task, scale).into_iter();
@@ -328,7 +323,6 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     rows(context, task, &all)
 }
 
-/// Writes rows with the final ELBO, and with how much earlier the joint estimators reach the final ELBO of `naive`.
 fn rows(
     context: &mut Context<'_>,
     task: &Task,
@@ -410,7 +404,6 @@ fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     Some(Ours::mean_of(&gaps).note("best step sizes, seed by seed"))
 }
 
-/// Draws Figures 6 and 7 for a task, which compare Adam with SGD.
 fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;

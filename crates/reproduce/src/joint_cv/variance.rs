@@ -35,7 +35,6 @@ struct Look<'p> {
     task: &'p Task,
     step: f64,
     iterations: u64,
-    /// The iterations at which variances are measured.
     at: &'p [u64],
     estimators: &'p [RecordEstimator],
     samples: usize,
@@ -54,7 +53,6 @@ fn parts(found: &Variances) -> [Figures; 3] {
     ]
 }
 
-/// Runs `joint` and measures variances at its iterates.
 fn look<D: RecordDensity>(
     context: &Context<'_>,
     density: &D,
@@ -238,7 +236,6 @@ pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("MovieLens")?)
 }
 
-/// Draws Figures 1 and 2, which show variances during a run on the small tasks.
 pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Cv,

@@ -47,7 +47,6 @@ struct Course {
 /// The number of computations of the ELBO at T = 1 per iteration. Each of them costs as much as an iteration.
 const SCORES: f64 = 0.25;
 
-/// Fits by batch ascent, with scores during the run.
 fn ascend(
     context: &Context<'_>,
     model: &FactorialMixture,

@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The temperatures at which log C is compared.
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
 /// Computes log C(T) of the abstracts by the bound that variational tempering uses here and by the paper's hundred
@@ -77,7 +76,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// Compares the bound with annealed importance sampling from both ends.
+/// From both ends.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";
@@ -101,5 +100,4 @@ fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number of particles of annealed importance sampling.
 const PARTICLES: usize = 40;

@@ -14,12 +14,9 @@ const WEIGHT: f64 = 0.3;
 /// The means of the Gaussians. The optimum splits at a temperature equal to the variance of the data, 1 + 4 · 3.2² ·
 /// 0.3 · 0.7 = 9.6. This is between the second and the third of the paper's temperatures.
 const MEANS: [f64; 2] = [-3.2, 3.2];
-/// The variance of the means' prior.
 const PRIOR: f64 = 100.0;
 const POINTS: u64 = 500;
-/// The temperatures of the figure.
 const TEMPERATURES: [f64; 4] = [20.0, 13.0, 8.5, 1.0];
-/// The number of grid points in each direction.
 const GRID: usize = 81;
 /// The grid extends from minus this number to this number.
 const RANGE: f64 = 8.0;

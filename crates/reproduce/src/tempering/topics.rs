@@ -20,10 +20,8 @@ use crate::results::{Ours, Scale, What};
 
 pub(super) const TOPICS: usize = 500;
 
-/// The number of scores per run.
 const SCORES: f64 = 10.0;
 
-/// A corpus, and the length of its fits.
 pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
@@ -33,7 +31,6 @@ pub(super) struct Experiment {
     schedules: [[f64; 3]; 2],
     /// The number of passes after which the temperature is 1, in runs with a cooling.
     cooling: f64,
-    /// The share of the documents that is held out.
     heldout: f64,
 }
 
@@ -90,7 +87,6 @@ pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     experiment(context, &AP, &[path], settings)
 }
 
-/// The settings of Figure 2 for a corpus that the user supplies.
 const GIVEN: Experiment = Experiment {
     name: "given",
     title: "the given corpus",
@@ -293,7 +289,6 @@ fn rows(
     Ok(())
 }
 
-/// Adds the row with the mean ELBO of the tempered model over these runs, and their final temperatures.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

@@ -25,7 +25,6 @@ struct Column {
     rate: f64,
     /// Infinite for Poisson counts.
     size: f64,
-    /// The probability of an excess zero.
     excess: f64,
 }
 
@@ -135,7 +134,6 @@ impl Column {
     }
 }
 
-/// Returns the observed values of a column, with their rows.
 fn pairs_of(rows: &[Vec<f64>], column: usize) -> impl Iterator<Item = (usize, f64)> {
     let values = rows.iter().map(move |row| row[column]).enumerate();
     values.filter(|(_, x)| !x.is_nan())
