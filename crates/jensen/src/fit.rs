@@ -157,8 +157,8 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Returns the verdict on the draws. Its reasons are the reasons against the [fit](Fit::verdict) and the reasons why
-    /// the draws cannot be used.
+    /// Returns the verdict on the draws. Its reasons are the reasons against the [fit](Fit::verdict) and the reasons
+    /// why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
