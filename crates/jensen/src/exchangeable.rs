@@ -112,8 +112,8 @@ pub fn with_usual_estimator(
 /// Compiles a program whose `int` data variable `count` counts exchangeable records.
 ///
 /// # Errors
-/// Fails as [`Model::compile`] does, and if the log density is not a sum over the records. The message then names the
-/// line that prevents it.
+/// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The
+/// message then names the line that prevents it.
 pub fn compile(
     source: &str,
     name: &str,
@@ -134,11 +134,12 @@ pub fn compile(
     )
 }
 
-/// Compiles a program over records in blocks, as [`compile`] does. `shared` contains the data that do not belong to
-/// records, and `open` opens the records of the checked program.
+/// Compiles a program over records that come in blocks. `shared` contains the data that do not belong to records, and
+/// `open` opens the records of the checked program.
 ///
 /// # Errors
-/// Fails as [`compile`] does, if the program uses all records at once, and if the data cannot be read.
+/// Returns the same errors as [`compile`]. Also fails if the program uses all records at once, or if the data cannot be
+/// read.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -199,7 +200,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
 /// Compiles a program over records in shards, which are Parquet files. `steps` evaluates the shards.
 ///
 /// # Errors
-/// Fails as [`compile_blocks`] does, for any of the shards.
+/// Returns the same errors as [`compile_blocks`], for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,

@@ -259,7 +259,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
 /// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and if a checkpoint belongs to another run.
+/// Returns the same errors as [`fit`]. Also fails if a checkpoint belongs to another run.
 pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,

@@ -455,7 +455,7 @@ impl Pool {
 /// chains. If more draws are requested than exist, they repeat with different random numbers in generated quantities.
 ///
 /// # Errors
-/// Fails as [`sample`] does.
+/// Returns the same errors as [`sample`].
 pub fn sample_refined<P: Problem>(
     problem: &P,
     draws: &Draws,

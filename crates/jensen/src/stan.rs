@@ -336,8 +336,8 @@ impl<D> Model<D> {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// Fails as [`unconstrain`](Self::unconstrain) does, but not if a parameter is missing. It also fails if no value
-    /// belongs to a parameter, or if a parameter is missing and a name is unknown, which suggests a misspelling.
+    /// Fails if a value has another shape or violates its constraint, or if no value belongs to a parameter. Also fails
+    /// if a parameter is missing and another name is unknown, because this suggests a misspelling.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();

@@ -153,8 +153,8 @@ impl<'a> Context<'a> {
     /// Measures a row and writes `results.json`. A resumed run returns an existing row.
     ///
     /// # Errors
-    /// Fails as `measure` does, with [`Failure::Stopped`] if the user asked to end the run, and if the file cannot be
-    /// written.
+    /// Returns the errors of `measure`. Also fails with [`Failure::Stopped`] if the user asked to end the run, and with
+    /// another error if the file cannot be written.
     pub fn row(
         &mut self,
         what: What,
@@ -185,7 +185,7 @@ impl<'a> Context<'a> {
     /// experiment. All numbers must be finite, because JSON supports no others.
     ///
     /// # Errors
-    /// Fails as [`Context::row`] does.
+    /// Returns the same errors as [`Context::row`].
     pub fn keep<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,

@@ -14,7 +14,7 @@ use crate::results::{Results, What};
 /// of progress for each event.
 ///
 /// # Errors
-/// Fails as [`Failure`] describes. Earlier results stay in `results.json`.
+/// Returns a [`Failure`] if the run ends early. Earlier results stay in `results.json`.
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,

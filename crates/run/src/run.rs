@@ -237,14 +237,14 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// Runs an algorithm as [`run`] does, and also interrupts its steps. The algorithm must use an [`Interrupt`] with the
-/// same flag and clock. An interrupted step has no effect.
+/// Runs an algorithm like [`run`], and also interrupts its steps. The algorithm must use an [`Interrupt`] with the same
+/// flag and clock. An interrupted step has no effect.
 ///
 /// The function copies the state before each step, or only before some steps if copying takes long. A step without a
 /// copy is always completed.
 ///
 /// # Errors
-/// Fails as [`run`] does.
+/// Returns the same errors as [`run`].
 pub fn run_interruptibly<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,

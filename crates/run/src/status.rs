@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The reason why a stopping rule considers the optimum found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule and what it observed, in words.
+    /// The rule and its observations, in words.
     pub rule: String,
     /// The estimated remaining improvement in nats, if the rule estimates it.
     pub remaining: Option<f64>,

@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
     /// Reads 32-bit integers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with such an array.
+    /// Fails if the bytes do not continue with an array of 32-bit integers.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
     /// Reads single-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with such an array.
+    /// Fails if the bytes do not continue with an array of single-precision numbers.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     /// Reads single-precision numbers without copying their bytes.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with such an array.
+    /// Fails if the bytes do not continue with an array of single-precision numbers.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
     /// Reads double-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with such an array.
+    /// Fails if the bytes do not continue with an array of double-precision numbers.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?

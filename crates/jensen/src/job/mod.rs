@@ -325,8 +325,8 @@ fn write_results(
 ///
 /// # Errors
 /// Fails with [`Error::Memory`] if the job needs too much memory, with [`Error::Output`] if the folder cannot be
-/// written or another run has locked it, with [`Error::Setting`] if the stored run is a different one, with
-/// [`Error::Input`] if the run cannot start, and as [`Job::run`] does.
+/// written or another run has locked it, with [`Error::Setting`] if the stored run is a different one, and with
+/// [`Error::Input`] if the run cannot start. Also returns the errors of [`Job::run`].
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
     let path = match &around.results {

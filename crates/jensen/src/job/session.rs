@@ -35,7 +35,7 @@ impl Session<'_> {
     /// Executes the run and passes every record to `course`, including the records before a resume.
     ///
     /// # Errors
-    /// Fails as `run` does, and if the trace cannot be written.
+    /// Returns the errors of `run`, and an error if the trace cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,

@@ -175,8 +175,8 @@ pub struct AnalysisJob<'a> {
 /// Fits a factor analysis to a table.
 ///
 /// # Errors
-/// Fails if the likelihood or the bound is unknown, if a cell is outside the domain of the likelihood, and as
-/// [`carry_out`] does.
+/// Fails if the likelihood or the bound is unknown, or if a cell is outside the domain of the likelihood. Also returns
+/// the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,

@@ -34,7 +34,7 @@ pub struct Drawn {
 /// its number.
 ///
 /// # Errors
-/// Fails as [`draw`] does, and if the draws need more than 8 GiB of memory.
+/// Returns the errors of [`draw`], and an error if the draws need more than 8 GiB of memory.
 pub fn draws_at(
     model: &TableModel,
     stored: &StoredPosterior,

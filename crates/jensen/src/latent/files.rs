@@ -130,7 +130,8 @@ pub struct LatentFolder {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to such a fit, or one of its files is missing or damaged.
+/// Fails if the folder does not belong to a fit of a latent Gaussian model, or if one of its files is missing or
+/// damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;

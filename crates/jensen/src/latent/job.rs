@@ -34,7 +34,7 @@ pub struct LatentJob<'a> {
 /// Fits a latent Gaussian model to a table and passes the result to `then`.
 ///
 /// # Errors
-/// Fails if the request is invalid or does not match the table, and as [`carry_out`] does.
+/// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
 pub fn fit_latent<T>(
     mut run: LatentRun,
     data: &LatentData,
@@ -64,7 +64,7 @@ pub fn fit_latent<T>(
 /// function stores nothing, whatever `around` requests.
 ///
 /// # Errors
-/// Fails if the request is invalid or does not match the table, and as [`carry_out`] does.
+/// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
 pub fn fit_latent_in_memory<T>(
     flags: LatentRequest,
     table: &Table,

@@ -74,7 +74,7 @@ pub struct Learnt {
 /// Fits a model of a table. The free hyperparameters are fixed, learnt or integrated over, as `Learning` specifies.
 ///
 /// # Errors
-/// Fails as [`jensen_latent::fit`] and [`jensen_latent::learn`] do.
+/// Returns the errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
 pub fn fit_table(
     model: &TableModel,
     learning: &Learning,

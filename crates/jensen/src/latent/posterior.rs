@@ -48,7 +48,7 @@ impl Known {
     /// Reads the posterior of a fit.
     ///
     /// # Errors
-    /// Fails as [`jensen_latent::read`] does.
+    /// Returns the errors of [`jensen_latent::read`].
     pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
         let readout = model.readout();
         let (mut latents, mut predictors) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ impl Known {
 /// include offsets and the effects of rows and groups that are not in the fit.
 ///
 /// # Errors
-/// Fails as [`jensen_latent::predict`] does, and if a row is outside the domain of the prior.
+/// Returns the errors of [`jensen_latent::predict`], and an error if a row is outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &StoredPosterior,

@@ -50,7 +50,7 @@ impl StoredPosterior {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not such a fit.
+    /// Fails if the bytes are damaged, have another format version or are not a stored posterior.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));

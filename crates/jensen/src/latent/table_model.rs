@@ -394,7 +394,7 @@ impl TableModel {
     /// joint draws need.
     ///
     /// # Errors
-    /// Fails as [`at`](Self::at) does.
+    /// Returns the same errors as [`at`](Self::at).
     pub fn joint(
         &self,
         theta: &[f64],

@@ -8,7 +8,7 @@ use jensen_latent::{Dense, Sparse};
 
 use crate::Error;
 
-/// The files that a prior names. The caller implements this trait, because it knows where the files are.
+/// The files that a prior names. The caller implements this trait and thereby decides where the files are.
 pub trait Files {
     /// Reads a graph of regions.
     ///

@@ -177,7 +177,8 @@ impl Sequences {
     /// first rows.
     ///
     /// # Errors
-    /// Fails if there is no such column or one of its values is missing, and as [`Points::of_table`] does.
+    /// Fails if there is no such column, or if one of its values is missing. Also returns the errors of
+    /// [`Points::of_table`].
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -286,8 +287,8 @@ fn model<C: Components>(
 /// Fits hidden Markov models to rows in order, where sequence i has `lengths[i]` rows.
 ///
 /// # Errors
-/// Fails if a setting is invalid, if the lengths do not sum to the number of rows, if the states cannot emit a row, and
-/// as [`carry_out`] does.
+/// Fails if a setting is invalid, if the lengths do not sum to the number of rows, or if the states cannot emit a row.
+/// Also returns the errors of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -455,7 +456,7 @@ pub fn explain_chains(
 /// all steps, counted from 0.
 ///
 /// # Errors
-/// Fails as [`explain_chains`] does.
+/// Returns the same errors as [`explain_chains`].
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

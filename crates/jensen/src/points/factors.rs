@@ -127,7 +127,7 @@ pub fn explain_factors(
 /// Fits a factorial mixture.
 ///
 /// # Errors
-/// Fails if a setting is invalid, and as [`carry_out`] does.
+/// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
 pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,

@@ -281,8 +281,8 @@ fn listed(names: &[String]) -> String {
 /// files without held-out rows. Each shard draws its held-out rows separately.
 ///
 /// # Errors
-/// Fails as [`fit_mixture`](super::fit_mixture) does, if the files have different columns, and if a shard does not
-/// answer. In the last case the run can resume from its last checkpoint.
+/// Returns the same errors as [`fit_mixture`](super::fit_mixture). Also fails if the files have different columns, or
+/// if a shard does not answer. After the failure of a shard, the run can resume from its last checkpoint.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
     files: &[PathBuf],

@@ -28,7 +28,7 @@ pub type PointsFit = (Made, PointsSummary);
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
 /// # Errors
-/// Fails if the components do not support a setting or a point, and as [`carry_out`] does.
+/// Fails if the components do not support a setting or a point. Also returns the errors of [`carry_out`].
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,

@@ -185,7 +185,7 @@ impl Points {
     /// Divides a table that is the shard with this number. Each shard draws its held-out rows separately.
     ///
     /// # Errors
-    /// Fails as [`of_table`](Self::of_table) does.
+    /// Returns the same errors as [`of_table`](Self::of_table).
     pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()

@@ -108,7 +108,7 @@ impl Program {
     /// input that a shard needs.
     ///
     /// # Errors
-    /// Fails as [`compile`](Self::compile) does, for any of the shards.
+    /// Returns the same errors as [`compile`](Self::compile), for any of the shards.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -180,7 +180,7 @@ impl Program {
     /// ones.
     ///
     /// # Errors
-    /// Fails as [`compile`](Self::compile) does, and if a stored file cannot be read.
+    /// Returns the same errors as [`compile`](Self::compile). Also fails if a stored file cannot be read.
     pub fn of_stored(
         stored: &StoredFit,
         source: Source,
@@ -259,7 +259,7 @@ impl Program {
     /// Draws from an approximation of the posterior of this program.
     ///
     /// # Errors
-    /// Fails as [`sample`] does.
+    /// Returns the errors of [`sample`].
     pub fn sample(
         &self,
         approximation: &Approximation,
@@ -278,7 +278,7 @@ impl Program {
     /// Returns draws of a refined fit of this program.
     ///
     /// # Errors
-    /// Fails as [`sample_refined`] does.
+    /// Returns the errors of [`sample_refined`].
     pub fn sample_refined(
         &self,
         refined: &RefinedDraws,
@@ -346,8 +346,8 @@ impl Program {
     /// Fits the program and writes the results to the folder in `around`.
     ///
     /// # Errors
-    /// Fails as [`carry_out`] does. If there is no start, the error is [`Error::NoStart`] with the reason that the
-    /// model gives.
+    /// Returns the errors of [`carry_out`]. If there is no start, the error is [`Error::NoStart`] with the reason that
+    /// the model gives.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {

@@ -387,7 +387,7 @@ impl FitRequest {
     /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// Fails as [`settings`](Self::settings) does.
+    /// Returns the same errors as [`settings`](Self::settings).
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,

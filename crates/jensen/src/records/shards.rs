@@ -60,7 +60,7 @@ impl ShardProgram {
         }
     }
 
-    /// Opens a shard, whose digest must be the one that the driver knows.
+    /// Opens a shard, whose digest must match `digest`.
     ///
     /// # Errors
     /// Fails if the file cannot be read or differs from the driver's file.

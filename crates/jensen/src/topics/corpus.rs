@@ -92,7 +92,7 @@ impl CorpusRequest {
     /// Opens the inputs.
     ///
     /// # Errors
-    /// Fails as [`Sources::new`] does.
+    /// Returns the errors of [`Sources::new`].
     pub fn sources(&self) -> Result<Sources, Error> {
         let settings = SourceSettings {
             format: self.format,
@@ -107,7 +107,7 @@ impl CorpusRequest {
     /// Returns the settings for building a corpus from these inputs.
     ///
     /// # Errors
-    /// Fails as [`check`](Self::check) does, and if the file of stop words cannot be read.
+    /// Returns the same errors as [`check`](Self::check). Also fails if the file of stop words cannot be read.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
         let [min_length, max_length] = self.lengths();

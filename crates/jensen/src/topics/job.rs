@@ -64,7 +64,7 @@ pub struct TopicsMade {
 /// the collection.
 ///
 /// # Errors
-/// Fails if a setting is invalid, if there are more topics than tokens, and as [`carry_out`] does.
+/// Fails if a setting is invalid, or if there are more topics than tokens. Also returns the errors of [`carry_out`].
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -75,10 +75,11 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// Fits topics as [`fit_topics`] does, with the same bits. If there are `shards`, they compute the local steps.
+/// Fits topics with the same bits as [`fit_topics`]. If there are `shards`, they compute the local steps.
 ///
 /// # Errors
-/// Fails as [`fit_topics`] does, and if a shard does not answer. The run can then resume from its last checkpoint.
+/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. The run can then resume from its
+/// last checkpoint.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,

@@ -117,7 +117,7 @@ impl VaeData {
     /// name of the rows in messages.
     ///
     /// # Errors
-    /// Fails as [`open`](Self::open) does.
+    /// Returns the same errors as [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -222,7 +222,7 @@ pub struct VaeMade {
 /// Trains networks on data. `open_seconds` is the time that it took to open the data.
 ///
 /// # Errors
-/// Fails if a setting is invalid, and as [`carry_out`] does.
+/// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,

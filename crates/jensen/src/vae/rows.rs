@@ -36,7 +36,7 @@ pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
 /// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
 ///
 /// # Errors
-/// Fails with [`Error::Input`] that names the first row that is not.
+/// Fails with [`Error::Input`], whose message names the first row that does not.
 pub fn check_rows(
     rows: &Rows,
     width: usize,

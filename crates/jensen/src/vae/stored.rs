@@ -96,7 +96,7 @@ impl VaeModel {
     /// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] that names the first row that is not.
+    /// Fails with [`Error::Input`], whose message names the first row that does not.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
         let observation = &self.architecture.observation;
         let (likelihood, missing) = (observation.likelihood, observation.missing);

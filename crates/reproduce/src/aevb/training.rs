@@ -235,7 +235,7 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// the paper does.
 ///
 /// # Errors
-/// Fails as [`Job::train`] does, except that divergence only excludes a step size.
+/// Returns the errors of [`Job::train`], except that divergence only excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,
