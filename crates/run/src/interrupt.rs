@@ -19,7 +19,7 @@ pub struct Interrupt<'a> {
     pub(crate) within_steps: bool,
     /// The clock reading at which the time is up, as the bits of an `f64`.
     deadline: AtomicU64,
-    /// Whether the loop has a state to return to.
+    /// Whether the loop can discard the current step.
     armed: AtomicBool,
     /// Whether a call of `is_over` returned true during this step.
     stopped: AtomicBool,

@@ -308,7 +308,7 @@ pub fn run_interruptibly<A: Algorithm>(
             continue;
         }
         if let Some(Status::Interrupted { .. }) = step.status {
-            // A step without a copy of the state is interrupted before it starts, so the state is unchanged.
+            // The algorithm reports that the step could not run, and has not changed the state.
             break Status::Interrupted { at: iteration };
         }
         iteration += 1;

@@ -15,13 +15,13 @@ pub(super) const COMMAND: &str = "latent";
 
 pub(super) const DATA: &str = "data.table";
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its inputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatentRun {
     /// The name of the table's file. Its extension determines the format.
     pub data: String,
-    /// The copies in the folder of the files that the prior names, by those names.
+    /// The names of copies in the result folder, by the names of the files in the prior.
     pub files: BTreeMap<String, String>,
     /// The request.
     pub flags: LatentRequest,

@@ -174,7 +174,7 @@ impl Points {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// Divides a table of numeric columns, which may have missing cells.
+    /// Reads points from a table of numeric columns, which may have missing cells, and holds out some rows.
     ///
     /// # Errors
     /// Fails if the table is empty, or if a cell is infinite or not a number.
@@ -182,7 +182,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// Divides a table that is the shard with this number. Each shard draws its held-out rows separately.
+    /// Reads points from a table that is the shard with this number. Each shard draws its held-out rows separately.
     ///
     /// # Errors
     /// Returns the same errors as [`of_table`](Self::of_table).

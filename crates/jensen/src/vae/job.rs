@@ -99,8 +99,8 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens training rows, and validation rows if `flags` name a file or a share of the rows. `most` limits the number
-    /// of bytes of a file after decompression.
+    /// Opens training rows. `validation` is a file with validation rows or a share of the training rows to hold out.
+    /// `most` limits the number of bytes of a file after decompression.
     ///
     /// # Errors
     /// Fails if the data cannot be read, if a value is outside the domain of the decoder, or if a setting is invalid.

@@ -232,7 +232,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Divides the records.
+    /// Divides the rows into training and validation records.
     pub fn new(
         rows: &'a Rows,
         units: &'a Units,
