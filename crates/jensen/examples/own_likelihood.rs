@@ -22,7 +22,6 @@ struct Survival {
 }
 
 impl Survival {
-    /// Returns δ k.
     fn events(&self) -> f64 {
         if self.observed { self.shape } else { 0.0 }
     }

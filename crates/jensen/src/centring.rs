@@ -275,10 +275,10 @@ impl Model {
 }
 
 enum Pilot {
-    /// The mean in the program's coordinates, and the standard deviations in the recentred coordinates.
+    /// The mean is in the program's coordinates, and the standard deviations are in the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
     Nothing,
-    /// The user interrupted the fit, or the time is up. A result would not be reproducible.
+    /// A result would not be reproducible.
     Stopped,
 }
 
@@ -287,7 +287,7 @@ pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The transform to the program's coordinates. It is compiled when draws are first requested.
+    /// The transform is compiled when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }

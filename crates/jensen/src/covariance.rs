@@ -45,7 +45,7 @@ impl Covariance {
     }
 }
 
-/// Returns the coordinates of the named parameters in increasing order, without duplicates.
+/// Returns the coordinates in increasing order, without duplicates.
 fn coordinates<P: Problem>(problem: &P, names: &[String]) -> Result<Vec<usize>, Error> {
     let posterior = problem.posterior();
     let known = posterior.unconstrained_names();

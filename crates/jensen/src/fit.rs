@@ -50,7 +50,6 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The default settings are 1000 draws without resampling, one thread and 8 GiB.
     fn default() -> Self {
         Self {
             settings: Settings::default(),
@@ -351,8 +350,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// Returns the index of the variable to which each unconstrained coordinate belongs. The name of the variable is the
-/// part of the coordinate's name before the subscripts.
+/// The name of the variable is the part of the coordinate's name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen_run::{Clock, Control};
 
-/// Seconds that the draws may take once the run is interrupted.
 const DRAWS: f64 = 0.2;
 
 /// The time limit for the output of a run that is cancelled or whose time is up.

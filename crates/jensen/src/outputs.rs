@@ -17,7 +17,7 @@ use crate::{Fitted, Predictive};
 
 const POINTS: usize = 400;
 
-/// The largest number of scalars whose draws a report contains. A report with fewer scalars than the fit says so.
+/// If a report contains the draws of fewer scalars than the fit, it says so.
 const MARGINALS: usize = 400;
 
 const NAMED: usize = 4;
@@ -361,8 +361,7 @@ impl Fitted {
         }
     }
 
-    /// Returns a figure of the fitted families in order, each with its ELBO and its k̂, or `None` if there was only
-    /// one.
+    /// `None` if there was only one family.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -453,7 +452,6 @@ impl Fitted {
     }
 }
 
-/// Splits the history into runs of consecutive points of the same stage.
 fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }

@@ -230,7 +230,6 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Plots observations against predictions, and counts the observations within their predictive intervals.
     fn intervals(&self, data: &str) -> (Figure, usize) {
         let mut rows: Vec<(f64, f64, f64, f64)> = (self.observed.iter().zip(&self.replicates))
             .map(|(y, replicates)| {
@@ -258,7 +257,6 @@ impl Replicated {
         (Figure::new("").panel(chart), within)
     }
 
-    /// Plots the distribution of the observations' ranks among their predictions, from 0 to 1.
     fn ranks(&self) -> Figure {
         let mut shares = vec![0.0; EQUAL_BARS];
         let count = self.observed.len() as f64;
@@ -329,7 +327,6 @@ impl Replicated {
     }
 }
 
-/// Returns the mean, the standard deviation, the smallest and the largest value.
 fn statistics(set: &[f64]) -> [f64; 4] {
     let moments = Moments::of(set);
     let (mean, variance) = (moments.mean(), moments.variance());

@@ -389,7 +389,6 @@ fn summaries_of_refined<P: Problem>(
     })
 }
 
-/// Unconstrained draws, one after another, with their log densities.
 struct Pool {
     dim: usize,
     mean: Vec<f64>,

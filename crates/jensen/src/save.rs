@@ -61,12 +61,12 @@ impl Save {
     }
 }
 
-/// Returns whether a word names a variable. If a variable has the name of a kind, the word means both.
+/// If a variable has the name of a kind, the word means both.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }
 
-/// Returns the name in the program. For example, `t:1` and `t.2:1` are parts of `t`.
+/// For example, `t:1` and `t.2:1` are parts of `t`.
 fn base(name: &str) -> &str {
     name.split(['.', ':']).next().unwrap_or(name)
 }

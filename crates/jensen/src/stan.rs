@@ -30,7 +30,6 @@ use crate::{Error, Problem, Save};
 /// of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
-/// The limit on the output of transformed data, in bytes.
 const PRINTED: usize = 4 << 20;
 
 /// The settings for compiling a model.
@@ -59,8 +58,6 @@ pub struct Build<'a> {
 }
 
 impl Default for Build<'_> {
-    /// The defaults are no included files, seed 0, the fastest kernels of this machine, one thread, 8 GiB, and all
-    /// terms.
     fn default() -> Self {
         Self {
             includes: &NoIncludes,
@@ -573,10 +570,9 @@ pub(crate) fn bind_block(
     interpreter.bind(program.clone(), &Source(data), &mut |_| {})
 }
 
-/// The bytes that a node of a graph needs during construction.
 const NODE_BYTES: u64 = 400;
 
-/// Returns the number of nodes that a graph may have within this memory, but never fewer than small programs need.
+/// The number is never lower than small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }

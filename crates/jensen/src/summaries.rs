@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::sample::HURRIED_NUMBERS;
 
-/// The number of columns between two checks of the time.
+/// The time is checked after each block of columns.
 const COLUMNS: usize = 512;
 
 /// The largest share of the total weight that a single draw may have. With a larger share, that draw alone determines a
@@ -207,7 +207,6 @@ fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     })
 }
 
-/// Summarises refined draws of an ensemble at complete times, in the order of the columns.
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,

@@ -29,7 +29,7 @@ struct Kept {
     scale: f64,
 }
 
-/// An omitted column, whose value is level + slope · (the value of a kept column).
+/// The value is level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,

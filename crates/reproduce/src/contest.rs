@@ -234,7 +234,7 @@ impl<'a> Cancel<'a> {
     }
 }
 
-/// The number of iterations after which a run ends even if its stopping rule is not met.
+/// A run with this number of iterations ends even if its stopping rule is not met.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

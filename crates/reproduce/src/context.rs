@@ -18,7 +18,6 @@ pub(crate) const RESULTS: &str = "results.json";
 
 pub(crate) const KEPT: &str = "kept";
 
-/// The name of the folder with files that parts create and may reuse.
 pub(crate) const SCRATCH: &str = "scratch";
 
 /// The settings of a reproduction.
@@ -290,7 +289,6 @@ fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
     folder.path().join(KEPT).join(format!("{file}.json"))
 }
 
-/// Reads an intermediate result of an earlier run at the same scale, if this run resumes it.
 fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
     if !setup.resume {
         return Ok(None);

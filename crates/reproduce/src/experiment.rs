@@ -34,7 +34,6 @@ impl Piece {
         self.from == Scale::Quick || scale == Scale::Paper
     }
 
-    /// Returns the name of the row in `results.json` for a part that was not run.
     pub(crate) fn placeholder(&self) -> String {
         format!("{}: {}", self.name, self.about)
     }

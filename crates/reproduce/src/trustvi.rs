@@ -69,7 +69,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     ],
 };
 
-/// The methods, in the order of their colours.
+/// The methods in the order of their colours.
 const METHODS: [Method; 4] = [
     Method::Advi,
     Method::Trust,
@@ -77,7 +77,7 @@ const METHODS: [Method; 4] = [
     Method::PaperTrust,
 ];
 
-/// The panels of Figure 1: the caption in the paper and the program in the corpus.
+/// Each panel has the caption in the paper and the program in the corpus.
 const FIGURE1: [(&str, &str); 4] = [
     ("Dyes", "dyes_variance_components"),
     ("Birats", "birats_inv_wishart"),
@@ -96,7 +96,6 @@ const FIGURE2: [(&str, &str); 6] = [
     ("Kid IQ, interaction", "kidscore_interaction"),
 ];
 
-/// At the quick scale, every eighth program of the corpus is included.
 const QUICK_EVERY: usize = 8;
 
 /// Final ELBOs that differ by less than this number of nats are equal.
@@ -552,7 +551,6 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
         .collect()
 }
 
-/// Returns a quantile of a number over the models, or no value if there are no runtimes.
 fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> Ours {
     let figures: Vec<f64> = runtimes.iter().map(figure).collect();
     Ours::quantile(&figures, share)

@@ -23,7 +23,6 @@ pub struct Interrupt<'a> {
     armed: AtomicBool,
     /// Whether a call of `is_over` returned true during this step.
     stopped: AtomicBool,
-    /// Whether the algorithm itself ended the run.
     ending: AtomicBool,
     /// Whether a call of `is_late` returned true, so that the output may be incomplete.
     cut: AtomicBool,
@@ -31,7 +30,6 @@ pub struct Interrupt<'a> {
     output: AtomicU64,
 }
 
-/// Seconds that the output of an interrupted run may take.
 const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {

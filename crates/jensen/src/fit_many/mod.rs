@@ -185,7 +185,7 @@ impl Fits {
         })
     }
 
-    /// Computes a digest of everything except data and seeds that affects the rows, including the version of Jensen.
+    /// The digest covers everything except data and seeds that affects the rows, including the version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,

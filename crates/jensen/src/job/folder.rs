@@ -128,7 +128,6 @@ pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
 pub(super) struct Position {
     /// The last checkpoint, with the identity of the continuing run.
     pub(super) checkpoint: Checkpoint,
-    /// The trace lines up to the checkpoint.
     pub(super) records: Vec<Record>,
 }
 

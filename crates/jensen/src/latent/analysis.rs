@@ -346,7 +346,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Returns the loadings in the units of the data, with one row per column.
+    /// Returns one row per column, in the units of the data.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();
@@ -579,7 +579,6 @@ fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
     text
 }
 
-/// Returns the mean of a cell at the posterior mean of its linear predictor.
 fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     let eta: f64 = (0..fit.loadings.cols)
         .map(|l| fit.loadings.get(column, l) * fit.scores.get(row, l))

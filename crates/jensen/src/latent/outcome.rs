@@ -225,7 +225,7 @@ impl PointSet {
         Self { points }
     }
 
-    /// Returns the probabilities of the categories, with that of the reference category last.
+    /// The reference category comes last.
     fn probabilities(&self, moments: &[(f64, f64)]) -> Vec<f64> {
         let mut total = vec![0.0; moments.len() + 1];
         let mut eta = vec![0.0; moments.len() + 1];

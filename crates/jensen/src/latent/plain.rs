@@ -16,7 +16,6 @@ use crate::Error;
 /// The prior variance of the effects. The prior is almost flat, because responses and columns have unit variance.
 const FLAT: f64 = 1000.0;
 
-/// The largest number of values in the columns of a linear model.
 const MOST: usize = 10_000_000;
 
 /// The probability of rejecting a correct fit, which the two bounds share.

@@ -77,10 +77,10 @@ impl LatentSpec {
     }
 }
 
-/// In the units of the table's response.
+/// The parameters are in the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// The given values, and defaults for the other parameters.
+    /// Parameters without a given value have their defaults.
     pub(super) likelihood: Likelihood,
     pub(super) free: Vec<bool>,
     given: Vec<bool>,

@@ -351,7 +351,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     evidence
 }
 
-/// In the units of the table.
+/// Returns values in the units of the table.
 fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let learnt = made.learnt;
     let settings = made.model.settings();

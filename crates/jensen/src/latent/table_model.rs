@@ -38,15 +38,15 @@ pub struct ObservedRows {
 
 /// A latent Gaussian model of a table.
 pub struct TableModel {
-    /// In the units of the model.
+    /// The likelihood in the units of the model.
     likelihood: Likelihood,
     parsed: Parsed,
     bound: SiteBound,
     assembled: Assembled,
     measure: Measure,
-    /// In the units of the model.
+    /// The observations in the units of the model.
     observations: Observations,
-    /// In the units of the table.
+    /// The observations in the units of the table.
     observed: ObservedRows,
     rows: Vec<usize>,
     /// The words of the response, in the order of their codes.
@@ -455,7 +455,6 @@ impl TableModel {
     }
 }
 
-/// Repeats each number `times` times, for the predictors of a row.
 fn each(list: &[f64], times: usize) -> Vec<f64> {
     let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
     repeated.collect()
@@ -499,8 +498,6 @@ fn check_responses(
     Ok(())
 }
 
-/// Returns the columns that cannot be inputs, because the response, the specification or another part of the prior uses
-/// them.
 fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
@@ -524,7 +521,7 @@ fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error
         .collect()
 }
 
-/// Returns the response as numbers, with NaN for missing values. Words become codes if the likelihood has categories.
+/// Missing values become NaN. Words become codes if the likelihood has categories.
 fn responses(
     table: &Table,
     name: &str,

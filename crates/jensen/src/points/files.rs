@@ -113,7 +113,7 @@ impl PointFiles {
             .ok()
     }
 
-    /// Returns the rows of the batch in each shard, numbered within the shard.
+    /// Rows are numbered within their shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
         let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
@@ -123,7 +123,7 @@ impl PointFiles {
         shares
     }
 
-    /// Returns the mean and standard error of the log predictive densities of held-out rows, in nats.
+    /// Returns the mean and the standard error of the score, in nats.
     fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
         let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
         let logs: Vec<f64> = self

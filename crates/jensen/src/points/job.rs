@@ -198,7 +198,6 @@ pub struct Made {
 }
 
 impl<M: ConjugateModel, R> PointJob<'_, M, R> {
-    /// The other candidates differ from the first only in seed and size.
     fn first(&self) -> &Candidate<'_, M> {
         &self.candidates[0]
     }

@@ -185,7 +185,7 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Returns the mean and standard error of the log predictive densities of held-out points, in nats.
+/// Returns the mean and the standard error of the score, in nats.
 fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
     let moments = Moments::of(&logs);

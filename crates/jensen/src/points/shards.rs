@@ -21,7 +21,7 @@ use super::{Kind, MixtureRequest, Points};
 use crate::Error;
 use crate::units::Units;
 
-/// A request to a shard. The comments describe the answers.
+/// A request to a shard. The comment of each variant describes the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// The number of rows and the moments of the columns, or an error if the components do not support a value.

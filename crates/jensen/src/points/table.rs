@@ -96,7 +96,6 @@ impl Points {
         }
     }
 
-    /// Returns the units of the columns from the training rows, or an error if all columns are constant.
     pub(super) fn units(&self, asked: Standardise) -> Result<Units, Error> {
         let units = Units::of_rows(self.dim(), &self.train, asked);
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))

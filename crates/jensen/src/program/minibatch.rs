@@ -9,14 +9,13 @@ use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
 use crate::exchangeable::{with_at_most, with_usual_estimator};
 
-/// The default number of records per batch. If there are fewer records, a batch contains all of them.
 const BATCH: u64 = 100;
 
 const BLOCK_BATCH: u64 = 1000;
 
 const ALPHA: f64 = 0.9;
 
-/// The number of pairs of a batch and a draw from which each traced variance is estimated.
+/// The number of pairs of a batch and a draw.
 const VARIANCE_SAMPLES: usize = 64;
 
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {

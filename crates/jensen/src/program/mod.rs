@@ -199,7 +199,6 @@ impl Program {
         Ok(program)
     }
 
-    /// Returns the centring, if the program uses all data at once and the centring is not empty.
     fn recentring(&self) -> Option<&Centring> {
         let chosen = self.centring.get().filter(|centring| !centring.is_empty());
         chosen.filter(|_| self.as_written.get().is_none())

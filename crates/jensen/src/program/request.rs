@@ -443,7 +443,7 @@ impl FitRequest {
         })
     }
 
-    /// Checks that numbers are in the ranges of their settings. The command line checks its numbers earlier.
+    /// The command line checks its own numbers earlier.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(

@@ -14,7 +14,7 @@ use crate::program::StoredFit;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
-/// The number of rows that are predicted at once. The draws of more rows would take too much memory.
+/// The draws of more rows would take too much memory.
 const ROWS: usize = 4096;
 
 const DRAWN: usize = 24;

@@ -20,8 +20,7 @@ pub struct Sensitive {
     pub shift: f64,
 }
 
-/// The largest number of rows for this check. With more rows, the prior hardly matters, and the program takes long to
-/// build.
+/// With more rows, the prior hardly matters, and the program takes long to build.
 const ROWS: usize = 20_000;
 
 /// Returns the parameters whose posterior means move by more than 0.3 standard deviations per doubling of the power of

@@ -7,9 +7,8 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// The number of documents to examine. If there are fewer, all are examined.
 const LOOKED_AT: usize = 2000;
-/// The number of groups of neighbouring documents, which are spread evenly over the training documents.
+/// The groups are spread evenly over the training documents.
 const GROUPS: usize = 20;
 
 /// The shares are shown as integer percentages, so the local step may stop early.
@@ -102,7 +101,6 @@ fn groups(documents: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Returns the words of a document that a topic makes most probable, weighted by their counts.
 fn words(model: &TopicModel, totals: &[f64], topic: usize, bag: &Bag) -> String {
     let probability = |term: u32| {
         let mut all = model.topics.proportions(term as usize, totals);

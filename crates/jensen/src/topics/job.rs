@@ -23,7 +23,7 @@ use crate::job::{
     request,
 };
 
-/// The number of held-out documents that are scored during a run. At its end, all held-out documents are scored.
+/// At the end of a run, all held-out documents are scored.
 const SCORED: usize = 1000;
 
 /// There is a note if fewer than the number of topics divided by this value are in use.
@@ -42,7 +42,6 @@ pub struct TopicsJob<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
-    /// The shards that compute the local steps, if other processes do.
     shards: Option<Box<dyn Shards + 'a>>,
 }
 

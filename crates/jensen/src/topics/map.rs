@@ -15,7 +15,6 @@ const SPELLED: usize = 60;
 const PIECES: usize = 32;
 
 const WORDS: usize = 20;
-/// The number of the most probable words of a topic from which the shown words are chosen.
 const CANDIDATES: usize = 400;
 
 /// The dimension of the iterated subspace, from which two axes are taken.

@@ -191,7 +191,7 @@ const MOST_ETA: f64 = 0.05;
 const TAU: f64 = 64.0;
 const PASSES: f64 = 5.0;
 
-/// Parses a Dirichlet parameter, which is a number, or a number divided by K, the number of topics.
+/// Parses a number, or a number divided by K, the number of topics.
 fn share(text: &str, topics: u64) -> Option<f64> {
     match text.strip_suffix("/K") {
         Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),

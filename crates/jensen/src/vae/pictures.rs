@@ -17,7 +17,6 @@ pub struct PictureFrame {
     pub zoom: usize,
 }
 
-/// The smallest number of pixels along the longer side of a record's image.
 const LEAST: usize = 28;
 
 impl PictureFrame {

@@ -58,7 +58,7 @@ pub fn check_rows(
     })
 }
 
-/// The largest number of values in a table whose columns are compared with each other. Reading them takes a second.
+/// Reading this number of values takes a second.
 const COMPARED: usize = 20_000_000;
 
 const BLOCK: usize = 4096;
@@ -158,7 +158,6 @@ pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: b
     }
 }
 
-/// Returns the mean total of training rows, or an error if all rows are empty.
 pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
     let mut row = vec![0.0; rows.width()];
     let total = |index: &usize| -> f64 {

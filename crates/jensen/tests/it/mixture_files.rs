@@ -19,7 +19,6 @@ const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 #[derive(Clone, Copy, Default)]
 struct Workers {
     backwards: bool,
-    /// Whether they lose their state between steps.
     forget: bool,
     /// The number of a call without an answer.
     lost: Option<usize>,
@@ -55,7 +54,6 @@ impl RecordSteps for Here {
     }
 }
 
-/// Returns the names of columns and the rows of three groups.
 fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
     let wave = |n: usize| (n as f64 * 0.737_373 + 0.21).sin();
     let row = |n: usize| {

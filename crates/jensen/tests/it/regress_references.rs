@@ -13,7 +13,6 @@ use crate::regress::fitted;
 /// The intercept of this case has long tails, because the dependence between its regions may be nearly complete.
 const LONG_TAILS: &str = "map_escar";
 
-/// Compares every fourth case.
 fn compare(first: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/regressions");
     let stored = std::fs::read(folder.join("references.json")).unwrap();

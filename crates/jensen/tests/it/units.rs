@@ -27,7 +27,6 @@ fn normals(seed: u64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns rows of three columns in three groups, the first group first, and the standard deviations of the columns.
 fn groups() -> (Vec<Vec<f64>>, Vec<f64>) {
     let noise = normals(1, 3 * 90);
     let column = |c: usize| -> Vec<f64> {
@@ -464,7 +463,6 @@ fn no_temperature_ends_below_the_plain_fit() {
     }
 }
 
-/// Levels and slopes of groups, with the response and the column in other units.
 #[test]
 fn correlated_effects_do_not_depend_on_units() {
     let noise = normals(9, 2 * 12 + 2 * 96);

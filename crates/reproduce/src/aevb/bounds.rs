@@ -29,13 +29,12 @@ pub struct Extent {
     pub test: usize,
     /// The latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
     repeated: Option<(usize, u64)>,
-    /// The vertical axis. The figure omits values below its lower end.
+    /// Values below the lower end of the vertical axis are omitted.
     range: (f64, f64),
 }
 
 const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 
-/// The number of iterations with each step size before one is chosen.
 const PROBE: u64 = 2;
 
 impl Extent {

@@ -45,7 +45,7 @@ const GP_SOLVERS: [Solver; 4] = [
     Solver::Opper,
     Solver::Coordinate,
 ];
-/// The solvers that support every design.
+/// These solvers support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
 pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {

@@ -15,10 +15,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// As in the primal solver.
+/// The primal solver has the same number of correction pairs.
 const MEMORY: usize = 10;
 
-/// The distance from the optimum, in nats, at which a run is finished. It is the same as in the other rows.
+/// The distance from the optimum in nats, which is the same as in the other rows.
 const DONE: f64 = 1e-4;
 
 const MOST: u64 = 5_000;
@@ -236,7 +236,6 @@ fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f6
     q
 }
 
-/// Minimises D to within [`DONE`] of `best`, or as far as possible.
 fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
     let begun = crate::now();
     let dual = Dual::of(model)?;

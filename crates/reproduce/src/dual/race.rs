@@ -57,7 +57,6 @@ struct Run {
 }
 
 impl Run {
-    /// Returns the seconds until the bound was within `slack` nats of `best`.
     fn reaches(&self, best: f64, slack: f64) -> Option<f64> {
         let ends = self.bound.map(|bound| (self.seconds, bound));
         let mut points = self.curve.iter().copied().chain(ends);
@@ -96,7 +95,6 @@ impl Observer for Trail {
 
 type Curve = Vec<(f64, f64)>;
 
-/// Returns the bound during the run, the fit with its hyperparameters, and the total seconds.
 pub(super) fn fit(
     context: &Context<'_>,
     model: &TableModel,
@@ -119,7 +117,6 @@ pub(super) fn fit(
     Ok((trail.points, learnt, epoch.elapsed().as_secs_f64()))
 }
 
-/// Fits a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 fn solve(
     context: &Context<'_>,
     model: &TableModel,

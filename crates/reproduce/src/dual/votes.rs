@@ -32,7 +32,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// Reads the votes of the House of Representatives in 1984.
+    /// Reads the votes of 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -138,7 +138,6 @@ pub(super) fn votes_of_the_senate(context: &mut Context<'_>) -> Result<(), Failu
     analysed(context, &senate, most)
 }
 
-/// Fits up to `most` factors with each of three bounds. Every tenth vote is held out.
 fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result<(), Failure> {
     let Chamber {
         name: chamber_name,

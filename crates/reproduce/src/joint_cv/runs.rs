@@ -151,7 +151,7 @@ fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     likelihood + prior_and_entropy
 }
 
-/// Returns the iterations after which the ELBO is estimated. They are closer together at the beginning.
+/// The iterations are closer together at the beginning.
 fn points(plan: &Plan) -> Vec<u64> {
     let (n, last) = (plan.points.max(2) as f64, plan.iterations as f64);
     let mut points: Vec<u64> = (1..=plan.points)

@@ -11,7 +11,7 @@ use jensen::glm::{
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// From Table 2 of the paper.
+/// A task in Table 2 of the paper.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     pub(super) name: &'static str,
@@ -24,15 +24,15 @@ pub(super) struct Task {
     /// The standard deviation of the normal numbers at which a run starts. From standard normal starts, the logarithms
     /// of MovieLens's scales vary so much that the ELBO begins below −10¹⁴ nats.
     pub(super) spread: f64,
-    /// The numbers of epochs of a run, at the quick scale and at the paper's scale.
+    /// The numbers at the quick scale and at the paper's scale.
     pub(super) epochs: [u64; 2],
-    /// At the paper's scale.
+    /// The number at the paper's scale.
     pub(super) seeds: u64,
     /// The values of Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
     pub(super) variances: [f64; 3],
     /// `None` if Table 3 does not contain the task.
     pub(super) times: Option<Times>,
-    /// The step sizes γ of SMISO (appendix D).
+    /// The step sizes γ of appendix D.
     pub(super) smiso: &'static [f64],
 }
 
@@ -80,10 +80,10 @@ pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
 
-/// The step sizes of appendix D for Adam.
+/// The step sizes of appendix D.
 pub(super) const ADAM_STEPS: [f64; 5] = [1e-1, 5e-2, 1e-2, 5e-3, 1e-3];
 
-/// All tasks in the order of Table 1.
+/// The tasks in the order of Table 1.
 pub(super) static TASKS: [Task; 6] = [
     Task {
         name: "Sonar",

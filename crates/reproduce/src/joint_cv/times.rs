@@ -64,7 +64,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// With full tables. The measurement alternates between the methods.
+/// Measures with full tables, and alternates between the methods.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,

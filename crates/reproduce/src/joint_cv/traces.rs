@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// Returns the methods that run on a task, in the order of legends.
+/// Returns the methods in the order of legends.
 pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     let rule = task.rule();
     let paper = scale == Scale::Paper;
@@ -46,7 +46,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     methods
 }
 
-/// Returns the step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
+/// At the quick scale, large tasks use only the two step sizes that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
@@ -70,13 +70,13 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 /// more precise than the ELBO itself.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// The number of estimates of the ELBO during a run, at the quick scale and at the paper's scale.
+/// The numbers at the quick scale and at the paper's scale.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same number for tasks whose ELBO is cheap.
+/// The same numbers for tasks whose ELBO is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
-/// The runs of a method with one step size, with one run per seed.
+/// The runs with one step size, one run per seed.
 struct Curve {
     step: f64,
     /// The mean ELBO over seeds at each point, or `None` if a run had diverged.
@@ -126,7 +126,6 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
-    /// Returns the runs with the step size that gives the highest final ELBO.
     fn highest(&self) -> Option<&Curve> {
         let ends = self.curves.iter();
         let ends = ends.filter_map(|curve| Some((curve, curve.last()?)));
@@ -146,11 +145,10 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
 
-/// The content of a figure for a task: methods with their step sizes.
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The name of the figure, under which the runs are stored.
+    /// The runs are stored under this name.
     figure: &'static str,
 }
 
@@ -276,13 +274,11 @@ fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     Some(early - 0.2 * (end - early).abs())
 }
 
-/// Replaces values below the lowest one shown by `None`.
 fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
     let seen = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
     bounds.iter().map(|b| b.filter(seen)).collect()
 }
 
-/// Draws the panels of Figures 3 and 8 for a task and writes their rows.
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
@@ -382,7 +378,6 @@ fn rows(
     Ok(())
 }
 
-/// Returns the final ELBO with the best step size, and its standard error over seeds.
 fn final_bound(runs: &Runs) -> Ours {
     let Some(curve) = runs.highest() else {
         return Ours::none("every step size diverged");

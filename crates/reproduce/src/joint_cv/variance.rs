@@ -26,7 +26,7 @@ struct Point {
     iteration: u64,
     /// The total, subsampling and Monte-Carlo variance of the naive estimator.
     naive: [Figures; 3],
-    /// The variances of estimators with a control variate, in the requested order.
+    /// The variances in the requested order.
     totals: Vec<Figures>,
 }
 

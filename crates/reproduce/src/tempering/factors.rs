@@ -230,7 +230,7 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
     ImageGrid::new(title, 4).images(images)
 }
 
-/// The number of factors for the faces, which the paper does not state.
+/// The paper does not state this number.
 const FACE_FACTORS: usize = 20;
 
 /// The first of the 28 subjects that the extended database adds to the ten subjects of Yale's first database. Their

@@ -54,7 +54,6 @@ fn axis(i: usize) -> f64 {
     RANGE * (2.0 * i as f64 / (GRID - 1) as f64 - 1.0)
 }
 
-/// Returns the grid points whose values are above those of all their neighbours.
 fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     let at = |i: usize, j: usize| values[i * GRID + j];
     let mut found = Vec::new();

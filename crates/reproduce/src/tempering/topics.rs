@@ -25,9 +25,9 @@ const SCORES: f64 = 10.0;
 pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
-    /// The numbers of passes over the documents, at the quick scale and at the paper's scale.
+    /// The numbers at the quick scale and at the paper's scale.
     passes: [f64; 2],
-    /// The lengths of annealing schedules in passes, at the quick scale and at the paper's scale.
+    /// The lengths in passes, at the quick scale and at the paper's scale.
     schedules: [[f64; 3]; 2],
     /// The number of passes after which the temperature is 1, in runs with a cooling.
     cooling: f64,
@@ -157,10 +157,8 @@ fn cooled(mut temper: Temper, passes: f64) -> Temper {
     temper
 }
 
-/// The points of a curve, or the lower and upper ends of a band.
 type Pairs = Vec<(f64, f64)>;
 
-/// Returns the median over curves at each pass, and the range of the curves as a band.
 fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
     let points = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
     (0..points)
@@ -241,7 +239,6 @@ pub(super) fn corpus(
     Ok(Corpus::open(&path)?)
 }
 
-/// Writes the rows of a policy's runs, and their gains over the plain runs with the same seeds.
 fn rows(
     context: &mut Context<'_>,
     experiment: &Experiment,

@@ -12,7 +12,7 @@ use super::pairs;
 /// nats per value, a tenth of the slack of the comparison.
 const LEARNED: usize = 4000;
 
-/// The largest number of iterations, and the change of the log size below which they end.
+/// The iteration also ends when the log size changes by less than [`STILL`].
 const ROUNDS: usize = 100;
 const STILL: f64 = 1e-5;
 
@@ -23,7 +23,7 @@ const SIZES: (f64, f64) = (-7.0, 14.0);
 #[derive(Clone, Copy, Debug)]
 struct Column {
     rate: f64,
-    /// Infinite for Poisson counts.
+    /// The size is infinite for Poisson counts.
     size: f64,
     excess: f64,
 }
@@ -53,7 +53,7 @@ impl Column {
         }
     }
 
-    /// Fits a Poisson distribution by maximum likelihood, with half a count added.
+    /// Fits by maximum likelihood, with half a count added.
     fn poisson(x: &[f64], exposures: &[f64]) -> Self {
         Self {
             rate: (x.iter().sum::<f64>() + 0.5) / exposures.iter().sum::<f64>(),
@@ -200,7 +200,6 @@ pub(super) fn independent(
 mod tests {
     use super::*;
 
-    /// Counts of one column with many zeros and unequal exposures.
     fn data() -> (Vec<f64>, Vec<f64>) {
         let x = [
             0, 3, 0, 1, 0, 7, 2, 0, 0, 12, 4, 0, 5, 1, 0, 2, 0, 9, 0, 6, 3, 0, 0, 1, 15, 0, 2, 0,
