@@ -1,4 +1,4 @@
-//! Oral cancer over the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
+//! Oral cancer in the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
 //!
 //! `cargo run --release -p jensen --example latent_field`
 
@@ -10,7 +10,6 @@ use jensen::data::{Adjacency, Symmetric, Table};
 use jensen::latent::{Files, Known, LatentSpec, Learning, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
-/// The files that the prior names.
 struct Data(PathBuf);
 
 impl Files for Data {

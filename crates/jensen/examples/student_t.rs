@@ -1,23 +1,23 @@
-//! A family of your own: Student-t draws, for posteriors with long tails, such as that of a regression with few
-//! observations and an unknown variance.
+//! A family of your own: multivariate Student-t distributions, for posteriors with long tails. An example of such a
+//! posterior is a regression with few observations and an unknown variance.
 //!
 //! `cargo run -p jensen --example student_t`
 
 use jensen::family::{Curvature, FamilyName, Smoothness, check_family};
 use jensen::prelude::*;
 
-/// Multivariate Student-t draws with a scale for each coordinate: ω = (μ, log σ), `zᵢ = μᵢ + σᵢ sᵢ`, `s = ε / √(χ²/ν)`.
-/// The first d rows of the noise are ε, and χ² is the sum of squares of the other ν.
+/// Multivariate Student-t distributions with a scale for each coordinate: ω = (μ, log σ), `zᵢ = μᵢ + σᵢ sᵢ`, `s = ε /
+/// √(χ²/ν)`. The first d rows of the noise are ε, and χ² is the sum of squares of the other ν rows.
 #[derive(Debug)]
 pub struct StudentT {
-    /// Dimension d.
+    /// The dimension d.
     pub dim: usize,
-    /// Degrees of freedom ν, at least 3.
+    /// The degrees of freedom ν, at least 3.
     pub freedom: usize,
 }
 
 impl StudentT {
-    /// s of every draw, `dim × lanes`.
+    /// Returns s for every draw, as `dim × lanes` values.
     fn standard(&self, noise: Lanes<'_>) -> Vec<f64> {
         let lanes = noise.lanes();
         let mut squares = vec![0.0; lanes];
@@ -35,7 +35,7 @@ impl StudentT {
         s
     }
 
-    /// `centreᵢ + scaleᵢ sᵢ`, of which the draws and their derivatives are cases.
+    /// Computes `centreᵢ + scaleᵢ sᵢ`, which covers the draws and their derivatives.
     fn affine(
         &self,
         centre: &[f64],
@@ -55,7 +55,7 @@ impl StudentT {
         omega[self.dim + i].exp()
     }
 
-    /// `Σ_lanes gᵢ sᵢ` for every coordinate.
+    /// Computes `Σ_lanes gᵢ sᵢ` for every coordinate.
     fn along(&self, noise: Lanes<'_>, grad: Lanes<'_>) -> Vec<f64> {
         let s = self.standard(noise);
         let rows = s.chunks(noise.lanes()).enumerate();
@@ -63,7 +63,7 @@ impl StudentT {
             .collect()
     }
 
-    /// `Σᵢ ((zᵢ − μᵢ)/σᵢ)²` of every draw.
+    /// Computes `Σᵢ ((zᵢ − μᵢ)/σᵢ)²` for every draw.
     fn squares(&self, omega: &[f64], z: Lanes<'_>) -> Vec<f64> {
         let mut squares = vec![0.0; z.lanes()];
         for i in 0..self.dim {
@@ -74,14 +74,14 @@ impl StudentT {
         squares
     }
 
-    /// `log(sd/σ)`.
+    /// Returns `log(sd/σ)`.
     fn log_ratio(&self) -> f64 {
         let freedom = self.freedom as f64;
         0.5 * (freedom / (freedom - 2.0)).ln()
     }
 }
 
-/// log Γ(n/2).
+/// Returns log Γ(n/2).
 pub fn log_gamma_of_half(n: usize) -> f64 {
     match n {
         1 => 0.5 * std::f64::consts::PI.ln(),
@@ -155,8 +155,8 @@ impl Family for StudentT {
         }
     }
 
-    // Stochastic gradients need no more. The maps below make Newton's method available; the default of the entropy agrees
-    // with them, because σ only adds its logarithm.
+    // Stochastic gradients need only the maps above. Newton's method also needs the maps below. The default entropy is
+    // consistent with them, because it depends on σ only through Σ log σᵢ.
 
     fn smoothness(&self) -> Smoothness {
         Smoothness::Twice
@@ -187,7 +187,7 @@ impl Family for StudentT {
         }
     }
 
-    /// The variances of the means and a constant for the scales.
+    /// Scales the means by their variances and the log scales by a constant.
     fn precondition(
         &self,
         omega: &[f64],
@@ -202,9 +202,11 @@ impl Family for StudentT {
     }
 }
 
-/// Intercept and slope of six observations at −1 and 1, with the noise variance σ² integrated out under the prior 1/σ²,
-/// and the log evidence. With the squared residuals `Q(β) = S + 6 |β − β̂|²`, `p(y, β) = Γ(3) (π Q(β))⁻³` is a Student t
-/// with 4 degrees of freedom, and its integral is `1 / (6 π² S²)`.
+/// Returns the posterior of the intercept and the slope of six observations at −1 and 1, and its log evidence. The
+/// noise variance σ² is integrated out under the prior 1/σ².
+///
+/// With the squared residuals `Q(β) = S + 6 |β − β̂|²`, `p(y, β) = Γ(3) (π Q(β))⁻³` is a Student t density with 4
+/// degrees of freedom times its integral, `1 / (6 π² S²)`.
 pub fn regression() -> (impl Problem, f64) {
     let (x, y) = (
         [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0],
@@ -227,7 +229,7 @@ pub fn regression() -> (impl Problem, f64) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let family = StudentT { dim: 2, freedom: 4 };
-    // Compares every map with differences, and the density with draws.
+    // `check_family` compares every map with differences, and the density with draws.
     check_family(&family)?;
 
     let (problem, log_evidence) = regression();

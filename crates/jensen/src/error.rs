@@ -1,4 +1,4 @@
-//! The errors that can occur between a model and its posterior.
+//! The error type of this crate.
 
 use std::fmt;
 
@@ -9,61 +9,61 @@ use jensen_run::{RunError, SettingError};
 
 use crate::stan::ModelError;
 
-/// An error that ends a fit without a result. A fit that is not trusted is not an error.
+/// An error because of which there is no result. A fit that is not trusted is not an error.
 ///
 /// A variant that wraps an error of another crate displays it unchanged and exposes its
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error in the program, or data that do not match its declarations.
+    /// The program has an error, or the data do not match its declarations.
     Model(Box<ModelError>),
-    /// An error in a data file, in points or in draws.
+    /// A data file, a set of points or a set of draws has an error.
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
-    /// No starting point has a finite density. The message quotes the model's reason.
+    /// No starting point has a finite density. The message quotes the reason that the model gives.
     NoStart(String),
-    /// Records cannot be fitted by minibatches as requested.
+    /// The records cannot be fitted by minibatches as requested.
     Records(RecordError),
-    /// A run cannot be resumed from its checkpoint.
+    /// The run cannot be resumed from its checkpoint.
     Run(RunError),
-    /// An error in the formula of a regression, or in its table.
+    /// The formula of a regression or its table has an error.
     Regression(jensen_regress::Error),
-    /// An error in a latent Gaussian model or its fit.
+    /// A latent Gaussian model or its fit has an error.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
     /// The job needs more memory than the limit.
     Memory {
-        /// The task.
+        /// The part of the job that needs the memory.
         what: String,
-        /// Needed bytes.
+        /// The number of bytes that the job needs.
         needed: u64,
-        /// Bytes allowed.
+        /// The number of bytes that it may use.
         limit: u64,
-        /// The advice.
+        /// Advice for using less memory.
         advice: String,
     },
-    /// An input that does not match the model, such as points of another dimension.
+    /// An input does not match the model, such as points of another dimension.
     Input(String),
-    /// A setting that is invalid or conflicts with another setting.
+    /// A setting is invalid or conflicts with another setting.
     Setting(String),
-    /// An output that cannot be written to.
+    /// An output cannot be written.
     Output(String),
 }
 
 impl Error {
-    /// Returns an error of writing results.
+    /// Creates the error of an output that cannot be written.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// Returns an error of a setting.
+    /// Creates the error of an invalid setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// Returns an error of an input.
+    /// Creates the error of an invalid input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -163,7 +163,6 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// Returns the error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }

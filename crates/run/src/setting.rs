@@ -1,14 +1,14 @@
-//! The error of a setting.
+//! The error of an invalid setting.
 
 use std::fmt;
 
-/// A setting outside its range, or a text that is not a value of the setting. The display is one sentence with the setting,
-/// the value found and the allowed values.
+/// The error of a setting that is out of range or cannot be parsed. It displays as one sentence with the setting, the
+/// value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError(String);
 
 impl SettingError {
-    /// Creates the error with this sentence.
+    /// Creates an error that displays as `sentence`.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }

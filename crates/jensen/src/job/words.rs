@@ -9,7 +9,7 @@ use crate::Error;
 /// Returns the instruction set with this name, or the best one of this machine.
 ///
 /// # Errors
-/// Fails if the instruction set does not exist, or the machine lacks it.
+/// Fails if there is no such instruction set, or if the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -24,14 +24,14 @@ pub fn simd_name(text: &str) -> Result<String, Error> {
     parsed.map(|_| text.to_owned()).map_err(Error::setting)
 }
 
-/// Checks a temperature policy of a conjugate model.
+/// Checks the name of a temperature policy for a conjugate model.
 #[cfg(feature = "mixture")]
 pub fn temper(text: &str) -> Result<String, Error> {
     let parsed = text.parse::<Temper>();
     parsed.map(|_| text.to_owned()).map_err(Error::from)
 }
 
-/// Reads a number of threads.
+/// Parses a number of threads.
 pub fn thread_count(text: &str) -> Result<usize, Error> {
     match text.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),
@@ -41,10 +41,10 @@ pub fn thread_count(text: &str) -> Result<usize, Error> {
     }
 }
 
-/// Largest number of threads.
+/// The largest number of threads.
 pub const MOST_THREADS: usize = 1024;
 
-/// Reads a positive number.
+/// Parses a positive number.
 pub fn positive(text: &str) -> Result<f64, Error> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
@@ -60,7 +60,7 @@ pub fn not_negative(text: &str) -> Result<f64, Error> {
     }
 }
 
-/// Parses the size of pictures, such as `48x42`.
+/// Parses the size of a picture, such as `48x42`.
 pub fn size(text: &str) -> Result<(usize, usize), Error> {
     let parts = text.split_once('x');
     match parts.map(|(w, h)| (w.parse(), h.parse())) {
@@ -69,8 +69,8 @@ pub fn size(text: &str) -> Result<(usize, usize), Error> {
     }
 }
 
-/// Parses sizes such as `8GiB`, `512M` and `1000000`. `i` means powers of 1024, `B` alone powers of 1000, and a bare
-/// letter powers of 1024.
+/// Parses a size in bytes, such as `8GiB`, `512M` or `1000000`. An `i` or a bare letter means powers of 1024. A letter
+/// followed by `B` means powers of 1000.
 pub fn bytes(text: &str) -> Result<u64, Error> {
     let fail = || {
         Error::setting(format!(

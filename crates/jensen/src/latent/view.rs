@@ -1,4 +1,4 @@
-//! The view of a table by a specification, with the files that the specification names.
+//! Access of a specification to the columns of a table and to the files that it names.
 
 use std::borrow::Cow;
 
@@ -8,32 +8,30 @@ use jensen_latent::{Dense, Sparse};
 
 use crate::Error;
 
-/// The files that a prior names. The caller reads them, because it knows their location.
+/// The files that a prior names. The caller implements this trait and thereby decides where the files are.
 pub trait Files {
-    /// A graph of regions.
+    /// Reads a graph of regions.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no graph.
+    /// Fails if the file cannot be read or does not contain a graph.
     fn graph(&self, file: &str) -> Result<Adjacency, Error>;
 
-    /// A sparse symmetric matrix.
+    /// Reads a sparse symmetric matrix.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no symmetric matrix.
+    /// Fails if the file cannot be read or does not contain a symmetric matrix.
     fn symmetric(&self, file: &str) -> Result<Symmetric, Error>;
 
-    /// A table, for masks.
+    /// Reads a table, which serves as a mask.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no table.
+    /// Fails if the file cannot be read or does not contain a table.
     fn table(&self, file: &str) -> Result<Table, Error>;
 }
 
-/// The view of a table by a specification.
 pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
-    /// Columns that are not inputs.
     pub(super) taken: &'a [String],
 }
 

@@ -1,4 +1,4 @@
-//! A number of parts, or a range from which to choose.
+//! A number of parts, or a range from which Jensen chooses the number.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A number of components, or the numbers from which the bound chooses.
+/// A number of components, or a range from which the ELBO chooses the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct ComponentRange {
@@ -16,7 +16,6 @@ pub struct ComponentRange {
     most: u64,
 }
 
-/// The form in files: a number or a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -24,7 +23,6 @@ enum Written {
     Range(String),
 }
 
-/// The largest number of components.
 const MOST: u64 = 1_000_000;
 
 impl ComponentRange {
@@ -33,17 +31,17 @@ impl ComponentRange {
         Self { least: k, most: k }
     }
 
-    /// Returns all numbers in ascending order.
+    /// Returns the numbers in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
 
-    /// Returns the number, if there is only one.
+    /// Returns the number if there is only one.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// Returns the largest.
+    /// Returns the largest number.
     pub fn most(self) -> u64 {
         self.most
     }
@@ -61,7 +59,6 @@ impl fmt::Display for ComponentRange {
 impl FromStr for ComponentRange {
     type Err = Error;
 
-    /// Parses `5`, or `1..10` with both ends.
     fn from_str(text: &str) -> Result<Self, Error> {
         let number = |text: &str| {
             text.trim()

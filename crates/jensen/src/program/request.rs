@@ -17,10 +17,10 @@ use crate::fit::DRAWS;
 use crate::job::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
 
-/// Default limit on iterations. Methods stop long before.
+/// Methods stop long before this limit.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
-/// The algorithm.
+/// The algorithm of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +40,7 @@ pub enum MethodName {
     Smiso,
 }
 
-/// Gradient estimators.
+/// The gradient estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -67,7 +67,7 @@ pub enum EstimatorName {
     JointExact,
 }
 
-/// Optimisers.
+/// The optimiser of stochastic gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +92,7 @@ pub enum RefineName {
     Always,
 }
 
-/// The parametrisation of groups in a hierarchical program.
+/// The parameterisation of groups in a hierarchical program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -103,7 +103,7 @@ pub enum CentringName {
     Off,
 }
 
-/// The source of covariances.
+/// The source of the covariances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +114,8 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; absent settings have defaults. A setting that the method ignores is an error.
+/// The settings of the fit of a program. Absent settings take their defaults. A setting that the method ignores is an
+/// error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -264,7 +265,7 @@ pub struct FitRequest {
 }
 
 impl FitRequest {
-    /// The instruction set.
+    /// Returns the instruction set.
     ///
     /// # Errors
     /// Fails if the machine lacks it.
@@ -272,15 +273,14 @@ impl FitRequest {
         words::simd(self.simd.as_deref())
     }
 
-    /// The variables to report.
+    /// Returns the variables to report.
     pub fn saved(&self) -> Save {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// Returns the method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
-            // Minibatches have their own methods. The other settings equal those of stochastic gradients.
+            // Minibatches have their own methods. Their other settings are those of stochastic gradients.
             return MethodName::Bbvi;
         }
         match self.method {
@@ -298,7 +298,6 @@ impl FitRequest {
         }
     }
 
-    /// Returns the required accuracy of the reported numbers.
     fn policy(&self) -> Result<Policy, Error> {
         let usual = Policy::default();
         let policy = Policy {
@@ -314,10 +313,10 @@ impl FitRequest {
         Ok(policy)
     }
 
-    /// Returns the method, family and refinement, starting at `init`.
+    /// Returns the settings of a fit that starts at `init`.
     ///
     /// # Errors
-    /// Fails for an invalid setting, or one without an effect.
+    /// Fails if a setting is invalid or has no effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -388,7 +387,7 @@ impl FitRequest {
     /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// Fails as [`settings`](Self::settings) does.
+    /// Returns the same errors as [`settings`](Self::settings).
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,
@@ -408,12 +407,12 @@ impl FitRequest {
         }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Largest number of bytes of the fit.
+    /// Returns the limit on the memory of the fit, in bytes.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
@@ -444,7 +443,7 @@ impl FitRequest {
         })
     }
 
-    /// Rejects numbers outside a setting's range. The command line has already checked its own numbers.
+    /// The command line checks its own numbers earlier.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(
@@ -478,7 +477,6 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Rejects flags that the method ignores.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(
@@ -556,7 +554,6 @@ impl FitRequest {
         }
     }
 
-    /// Returns the optimiser of stochastic gradients.
     pub(super) fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
             None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,
@@ -589,7 +586,6 @@ impl FitRequest {
     }
 }
 
-/// Splits names separated by commas, except within brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {

@@ -1,4 +1,4 @@
-//! Rows into networks.
+//! The fit job of auto-encoders.
 
 use std::path::{Path, PathBuf};
 
@@ -27,48 +27,41 @@ use crate::job::{
 };
 use crate::units::{Units, shifted};
 
-/// The command, as the folder's marker has it.
 const COMMAND: &str = "vae";
 
-/// The description of the networks.
 const ARCHITECTURE: &str = "architecture.json";
 
-/// Pictures of drawn records.
 const SAMPLES: &str = "samples.png";
 
-/// Pictures of records and their reconstructions.
 const RECONSTRUCTIONS: &str = "reconstructions.png";
 
-/// The latent plane.
 const MANIFOLD: &str = "manifold.png";
 
-/// Number of training records in the final estimate of the bound.
+/// The largest number of training records in the final estimate of the ELBO.
 pub const SCORED: usize = 10_000;
 
-/// Nats a value by which a fit may be below the plain model: a density that is half a percent off in every value.
+/// The number of nats per value by which a fit may be below the plain model. It corresponds to a density that is half a
+/// percent off in every value.
 const SLACK: f64 = 0.005;
 
-/// Drawn records in a picture, in rows of [`COLUMNS`].
 const DRAWN: usize = 100;
 
-/// Number of records and reconstructions in a picture.
 const REBUILT: usize = 50;
 
-/// Number of pictures per row.
+/// The number of images per row of a mosaic.
 pub const COLUMNS: usize = 10;
 
-/// Number of pictures along each side of the latent plane.
 const SIDE: usize = 20;
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VaeRun {
-    /// The source of the data.
+    /// The path of the data.
     pub data: PathBuf,
-    /// A file, or a share of the data.
+    /// The validation records: a file, or a share of the data.
     pub validation: Option<String>,
-    /// Digest of the data.
+    /// The digest of the data.
     pub digest: String,
     /// The networks.
     pub architecture: Architecture,
@@ -79,23 +72,23 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to such a fit, or its request is damaged.
+/// Fails if the folder does not belong to a fit of an auto-encoder, or if its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
     Ok((run, stored))
 }
 
-/// The weights of a finished fit.
+/// Reads the networks of a finished fit.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or if the file is damaged.
 pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     let encoded = folder::approximation(run, "jensen vae fit")?;
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// Checked data with their networks.
+/// The checked data of a fit, with the architecture of the networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,
@@ -106,11 +99,11 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens rows for training, and for validation if a file or a share of the rows is given. `most` limits the bytes
-    /// of a decompressed file.
+    /// Opens training rows. `validation` is a file with validation rows or a share of the training rows to hold out.
+    /// `most` limits the number of bytes of a file after decompression.
     ///
     /// # Errors
-    /// Fails for data that cannot be read or are outside the decoder's domain, and invalid settings.
+    /// Fails if the data cannot be read, if a value is outside the domain of the decoder, or if a setting is invalid.
     pub fn open(
         data: PathBuf,
         validation: Option<String>,
@@ -120,11 +113,11 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// The job for training rows in memory, which messages call `data`, with the choice of validation rows of
-    /// [`open`](Self::open).
+    /// Creates the data from training rows in memory, with validation rows as in [`open`](Self::open). `data` is the
+    /// name of the rows in messages.
     ///
     /// # Errors
-    /// Returns the errors of [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -140,7 +133,7 @@ impl VaeData {
         let extents = extents(&rows, flags.image())?;
         let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
         let likelihood = flags.likelihood(images)?;
-        // Settings that suit no data of this width are named before the data.
+        // Errors of settings that suit no data of this width come before errors of the data.
         flags.architecture(rows.width(), likelihood)?;
         let rows = read_as(rows, likelihood);
         check_rows(&rows, rows.width(), likelihood, true)?;
@@ -188,12 +181,10 @@ impl VaeData {
 }
 
 impl VaeData {
-    /// Number of missing values of training and validation rows.
     fn missing(&self) -> usize {
         self.rows.missing() + self.apart.missing()
     }
 
-    /// Number of values of training and validation rows, missing ones included.
     fn values(&self) -> usize {
         self.rows.rows() * self.rows.width() + self.apart.values()
     }
@@ -210,13 +201,12 @@ pub struct VaeJob<'a> {
     open_seconds: f64,
 }
 
-/// The training settings of both networks.
 enum Training<'a> {
     Bound(Box<Trainer<'a>>),
     WakeSleep(Box<WakeSleep<'a>>),
 }
 
-/// The result of an auto-encoder's fit.
+/// The result of a fit of an auto-encoder.
 pub struct VaeMade {
     /// The networks with their weights.
     pub model: VaeModel,
@@ -232,7 +222,7 @@ pub struct VaeMade {
 /// Trains networks on data. `open_seconds` is the time that it took to open the data.
 ///
 /// # Errors
-/// Fails for an invalid setting, and as [`carry_out`] does.
+/// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,
@@ -282,7 +272,6 @@ pub fn fit_vae<T>(
     carry_out(job, around).map(then)
 }
 
-/// The memory of training, known before the networks are allocated.
 fn need(data: &VaeData, settings: &TrainSettings) -> Need {
     let VaeData {
         rows,
@@ -318,8 +307,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
             "a fit of networks of {weights} weights to {} records",
             rows.rows()
         ),
-        // A rough estimate: weights with the optimiser's and the checkpoint's copies, values of every layer and their
-        // gradients for a minibatch, and data that are not mapped.
+        // A rough estimate: the weights with the copies of the optimiser and of a checkpoint, the values of every layer
+        // and their gradients for a minibatch, and data that are not memory-mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
         advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
                  or IDX, or raise the limit (--memory-limit)"
@@ -332,13 +321,12 @@ impl VaeJob<'_> {
         &self.data.run.flags
     }
 
-    /// The mean log density of records in the units of the data minus that in the units of the networks.
+    /// Returns the mean log density of records in the units of the data, minus that in the units of the networks.
     fn log_jacobian(&self, records: &dyn Records) -> f64 {
         let missing = self.data.architecture.observation.missing;
         mean_log_jacobian(&self.data.units, records, missing)
     }
 
-    /// Bounds and pictures of trained networks.
     fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
         let begun = clock.seconds();
         let model = VaeModel {
@@ -352,7 +340,7 @@ impl VaeJob<'_> {
             .autoencoder(self.flags().simd()?)
             .map_err(Error::input)?;
         let seed = self.settings.seed;
-        // Densities are those of rows in the units of the data.
+        // The estimates are converted to densities of rows in the units of the data.
         let mut bound = |records: &dyn Records| {
             let found = networks.bound(records, 1, seed).map_err(Error::input)?;
             let log_jacobian = self.log_jacobian(records);
@@ -438,7 +426,8 @@ impl Job for VaeJob<'_> {
     }
 
     fn budget(&self) -> Budget {
-        // Whole iterations, so that rounding does not turn a pass of one iteration into two.
+        // Iterations are rounded up only after all passes, so that rounding does not turn a pass of one iteration into
+        // two.
         let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
         Budget {
             max_seconds: self.flags().max_seconds,
@@ -446,7 +435,6 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// Rejects a stored run with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [
@@ -481,7 +469,7 @@ impl Job for VaeJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
         let by = self.log_jacobian(self.train);
-        // Other values are missing in validation records.
+        // The values that are missing in validation records differ from those in training records.
         let validation = self
             .validation
             .map_or(by, |records| self.log_jacobian(records));
@@ -545,7 +533,7 @@ impl Job for VaeJob<'_> {
         }
         evidence.baseline = output.plain.map(|(model, score)| {
             // The cost of a posterior of the weights does not measure how well the model explains records, and the
-            // plain model pays nothing for its parameters either.
+            // plain model does not pay for its parameters either.
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
@@ -574,7 +562,7 @@ impl Job for VaeJob<'_> {
                 "{missing} of {all} values are missing: the bounds are those of the other values"
             ));
         }
-        // Correct for rows without information, so it is no reason against the fit.
+        // This is correct for records without structure, so it is no reason against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
                 "no latent value is active: if the records have structure, run more epochs, warm up \
@@ -666,7 +654,6 @@ impl Job for VaeJob<'_> {
     }
 }
 
-/// Pictures of a model of images: of draws, of records with their reconstructions, and of a latent plane.
 fn pictures(
     model: &VaeModel,
     networks: &mut Autoencoder,
@@ -691,7 +678,7 @@ fn pictures(
     }
 }
 
-/// A picture of the first records in rows, each row above its reconstructions.
+/// Returns the first records in rows, with each row above its reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();

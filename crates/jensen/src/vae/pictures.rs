@@ -1,27 +1,26 @@
-//! Records as pictures.
+//! Records as images.
 
 use jensen_neural::Likelihood;
 use jensen_report::figure::Image;
 
-/// Conversion of a record to a picture.
+/// The conversion of records to images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureFrame {
-    /// Number of pixels from left to right.
+    /// The number of pixels of a record from left to right.
     pub width: usize,
-    /// Pixels from top to bottom.
+    /// The number of pixels of a record from top to bottom.
     pub height: usize,
-    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest and the largest value of all pictures
-    /// are black and white.
+    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest value of all images is black and the
+    /// largest is white.
     pub unit: bool,
-    /// Picture pixels per record pixel in each direction.
+    /// The number of image pixels per record pixel in each direction.
     pub zoom: usize,
 }
 
-/// Smallest number of pixels along the longer side of a record's picture.
 const LEAST: usize = 28;
 
 impl PictureFrame {
-    /// The frame of images of a size under a likelihood.
+    /// Returns the conversion for records of this size under a likelihood.
     pub fn new((width, height): (usize, usize), likelihood: Likelihood) -> Self {
         Self {
             width,
@@ -32,8 +31,8 @@ impl PictureFrame {
     }
 }
 
-/// Records next to each other in rows of `columns`, with a grey line between them. `None` if there are no complete
-/// records or too many pixels.
+/// Draws records next to each other in rows of `columns`, with a grey line between them. The result is `None` if there
+/// is no complete record or if there are too many pixels.
 pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Image> {
     let PictureFrame {
         width,
@@ -73,7 +72,6 @@ pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Im
     Image::grey(wide, tall, shades)
 }
 
-/// The shade between pictures.
 const GREY: f64 = 0.35;
 
 #[cfg(test)]
@@ -93,7 +91,7 @@ mod tests {
         let shade = |x: usize, y: usize| image.pixels()[y * 5 + x][0];
         assert_eq!([0, 1, 3, 4].map(|x| shade(x, 0)), [0, 255, 255, 0]);
         assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
-        // Between the pictures, and where there is none.
+        // These pixels are between the images, or where there is no image.
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
         let large = mosaic(&[0.0, 1.0], PictureFrame { zoom: 3, ..frame }, 1).unwrap();
         assert_eq!((large.width(), large.height()), (6, 3));

@@ -1,4 +1,4 @@
-//! Plain models of records as baselines: independent values, and one linear factor.
+//! Plain models of records as baselines: independent values, and a linear factor.
 
 mod counts;
 
@@ -8,7 +8,7 @@ use jensen_neural::{Likelihood, Observation, Records};
 /// The name of a plain model, and its mean log density of records in nats.
 pub(super) type Scored = (&'static str, f64);
 
-/// The plain model of an observation that explains `scored` best, once it has learned from `train`.
+/// Fits the plain models of an observation to `train` and returns the one that explains `scored` best.
 pub(super) fn best(
     train: &dyn Records,
     scored: &dyn Records,
@@ -64,14 +64,12 @@ fn mean_of(rows: &[Vec<f64>], of: impl Fn(&[f64]) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-/// The number of values that are present, and their mean.
 fn present(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let known = values.filter(|x| !x.is_nan());
     let (count, sum) = known.fold((0.0, 0.0), |(n, sum), x| (n + 1.0, sum + x));
     (count, sum / f64::max(count, 1.0))
 }
 
-/// [`present`] of every column.
 fn columns(rows: &[Vec<f64>]) -> Vec<(f64, f64)> {
     let width = rows.first().map_or(0, Vec::len);
     (0..width)
@@ -79,14 +77,13 @@ fn columns(rows: &[Vec<f64>]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Present values with what belongs to their columns.
 fn pairs<'a, T>(row: &'a [f64], of_columns: &'a [T]) -> impl Iterator<Item = (f64, &'a T)> {
     let all = row.iter().copied().zip(of_columns);
     all.filter(|(x, _)| !x.is_nan())
 }
 
-/// Mean log probability of the values under the decoder's distribution, after half a success and half a failure of
-/// each.
+/// Returns the mean log probability of `scored` under independent columns of the decoder's distribution. Each column is
+/// fitted with half a success and half a failure added.
 fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 1.0);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
@@ -97,31 +94,31 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     })
 }
 
-/// The same for groups of indicators, with half a record of each added.
+/// Returns the same for groups of indicators, with half a record of each category added.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
     mean_of(scored, |row| pairs(row, &p).map(|(x, p)| x * p.ln()).sum())
 }
 
-/// x = mean + loadings · z + noise, z standard normal: maximum likelihood by EM (Rubin and Thayer 1982).
+/// The model x = mean + loadings · z + noise with standard normal z, fitted by maximum likelihood with EM (Rubin and
+/// Thayer 1982).
 struct Factor {
     mean: Vec<f64>,
     loadings: Vec<f64>,
     noise: Vec<f64>,
 }
 
-/// Smallest share of a column's variance that is noise: that of R's factanal. Without it the likelihood of a factor
-/// that equals a column is unbounded.
+/// The smallest share of a column's variance that is noise, as in R's factanal. Without a limit the likelihood of a
+/// factor that equals a column is unbounded.
 const UNIQUE: f64 = 0.005;
 
-/// Largest number of EM iterations, and the gain in nats per record below which they end. A plain model is compared
-/// with, not reported.
+/// The largest number of EM iterations. They also end at a gain below a limit in nats per record. The limits are loose
+/// because the model serves only as a baseline.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 
 impl Factor {
-    /// Independent columns.
     fn none(rows: &[Vec<f64>]) -> Self {
         let mean: Vec<f64> = columns(rows).into_iter().map(|(_, mean)| mean).collect();
         let variance = |i: usize| present(rows.iter().map(|row| (row[i] - mean[i]).powi(2))).1;
@@ -136,7 +133,7 @@ impl Factor {
         }
     }
 
-    /// One factor, initialised with the first principal component.
+    /// The model with one factor, which starts at the first principal component.
     fn of(rows: &[Vec<f64>]) -> Self {
         let mut factor = Self::none(rows);
         let variance = factor.noise.clone();
@@ -146,7 +143,7 @@ impl Factor {
             let known = |x: f64| if x.is_nan() { 0.0 } else { x };
             (0..row.len()).map(|i| known(value(i))).collect()
         };
-        // Not orthogonal to any pattern of signs.
+        // The axis is not orthogonal to any pattern of signs.
         let mut axis: Vec<f64> = (0..sd.len())
             .map(|i| 1.0 + 0.1 * (i as f64).sin())
             .collect();
@@ -190,7 +187,7 @@ impl Factor {
         factor
     }
 
-    /// Σ loadings² / noise, and Σ loadings (x − mean) / noise.
+    /// Returns Σ loadings² / noise and Σ loadings (x − mean) / noise.
     fn projected(&self, row: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for (((x, m), w), v) in row
@@ -260,7 +257,7 @@ mod tests {
             .collect();
         let plain = Factor::none(&rows).mean_log_density(&rows);
         let factor = Factor::of(&rows);
-        // The density of a saturated model of three columns is that of their normal distribution.
+        // The model is saturated for three columns, so its density is that of their normal distribution.
         let m: Vec<f64> = columns(&rows).into_iter().map(|(_, mean)| mean).collect();
         let s = |i: usize, j: usize| mean_of(&rows, |x| (x[i] - m[i]) * (x[j] - m[j]));
         let det = s(0, 0) * (s(1, 1) * s(2, 2) - s(1, 2).powi(2))
@@ -272,7 +269,7 @@ mod tests {
             found > plain + 0.5 && (found - exact).abs() < 0.01,
             "{plain} {found} {exact}"
         );
-        // A missing value leaves the density of the others.
+        // With a missing value, the density is that of the other values.
         let pair = |x: &[f64]| {
             Factor {
                 mean: factor.mean[..2].to_vec(),

@@ -10,19 +10,15 @@ use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Default number of latent values.
 const LATENT: usize = 20;
 
-/// Default number of hidden units of both networks.
 const HIDDEN: &str = "500";
 
-/// Default number of passes.
 const EPOCHS: f64 = 100.0;
 
-/// Default temperature at which annealing starts.
 const HOT: f64 = 10.0;
 
-/// Settings of an auto-encoder's training; absent settings have defaults.
+/// The settings of an auto-encoder. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -136,25 +132,24 @@ pub enum LibrarySize {
     Off,
 }
 
-/// Largest number of minibatches of an iteration. Longer passes are divided, so that Ctrl-C, checkpoints and progress
-/// come in time.
+/// The largest number of minibatches per iteration. Longer passes are divided into iterations, so that Ctrl-C,
+/// checkpoints and progress do not have to wait.
 const LONGEST: u64 = 1000;
 
 impl VaeRequest {
-    /// The instruction set.
+    /// Returns the instruction set.
     ///
     /// # Errors
-    /// Fails if the instruction set does not exist.
+    /// Fails if there is no such instruction set, or if the machine lacks it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Whether the networks are trained by wake-sleep.
+    /// Returns whether the networks are trained by wake-sleep.
     pub fn wake_sleep(&self) -> bool {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// Rejects settings that wake-sleep ignores.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -172,20 +167,20 @@ impl VaeRequest {
         }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Passes over the data.
+    /// Returns the number of passes over the data.
     pub fn epochs(&self) -> f64 {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// The distribution of the data. `unit` says whether they are images with pixels between 0 and 1.
+    /// Returns the distribution of the data. `unit` is whether the data are images with pixels between 0 and 1.
     ///
     /// # Errors
-    /// Fails for an invalid decoder, or one that `--standardise` does not affect.
+    /// Fails if there is no such decoder, or if `--standardise` does not apply to it.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder
@@ -216,15 +211,15 @@ impl VaeRequest {
         Ok(likelihood)
     }
 
-    /// Whether the means of counts are shares of a record's total.
+    /// Returns whether the means of counts are shares of a record's total.
     pub fn has_library_size(&self) -> bool {
         self.library_size == Some(LibrarySize::On)
     }
 
-    /// The networks for records of `width` values of a distribution.
+    /// Returns the architecture for records of `width` values under a likelihood.
     ///
     /// # Errors
-    /// Fails for networks that cannot be built.
+    /// Fails if the networks cannot be built.
     pub fn architecture(
         &self,
         width: usize,
@@ -255,10 +250,10 @@ impl VaeRequest {
         Ok(architecture)
     }
 
-    /// The training settings for `records` records.
+    /// Returns the training settings for `records` training records.
     ///
     /// # Errors
-    /// Fails for an invalid setting.
+    /// Fails if a setting is invalid.
     pub fn settings(&self, records: usize) -> Result<TrainSettings, Error> {
         let batch = self.batch.map_or(100, |batch| batch as usize);
         let per_pass = records.div_ceil(batch) as u64;
@@ -294,7 +289,7 @@ impl VaeRequest {
         }
     }
 
-    /// Width and height of the images, if they are given.
+    /// Returns the width and the height of the images, if they are given.
     pub fn image(&self) -> Option<(usize, usize)> {
         image(self.image.as_deref()?).ok()
     }
@@ -341,13 +336,11 @@ fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
 }
 
-/// K of `categorical=K`.
 fn categories(text: &str) -> Option<usize> {
     let count = text.strip_prefix("categorical=")?.parse().ok()?;
     (2..=1_000_000).contains(&count).then_some(count)
 }
 
-/// The distribution of counts with this name.
 fn counts(text: &str) -> Option<Likelihood> {
     let mut all = Likelihood::COUNTS.into_iter();
     all.find(|likelihood| likelihood.name() == text)
@@ -448,7 +441,7 @@ mod tests {
             }
         );
         assert_eq!(settings.minibatches, None);
-        // 2500 minibatches a pass: three iterations.
+        // A pass of 2500 minibatches has three iterations.
         assert_eq!(flags.settings(25_000).unwrap().minibatches, Some(834));
         let grouped = VaeRequest {
             decoder: Some("categorical=4".into()),

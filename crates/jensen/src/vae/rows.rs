@@ -1,4 +1,4 @@
-//! Rows and their checks.
+//! The training and validation rows of an auto-encoder, and their checks.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// The extents of a record: those in the file, or those that the user gives for images.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
     let Some((width, height)) = image else {
         return Ok(rows.extents().to_vec());
@@ -26,7 +25,7 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Rows as values of a distribution: bytes are grey levels, unless the values are counts.
+/// Converts rows to values of a distribution. Bytes are grey levels, unless the values are counts.
 pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
     match likelihood.is_of_counts() {
         true => rows.of_counts(),
@@ -34,10 +33,10 @@ pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
     }
 }
 
-/// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
+/// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
 ///
 /// # Errors
-/// [`Error::Input`] with the row.
+/// Fails with [`Error::Input`], whose message names the first row that does not.
 pub fn check_rows(
     rows: &Rows,
     width: usize,
@@ -59,18 +58,15 @@ pub fn check_rows(
     })
 }
 
-/// Largest number of values in a table whose columns are compared with each other; reading them takes a second.
+/// Reading this number of values takes a second.
 const COMPARED: usize = 20_000_000;
 
-/// Rows that are read together for their moments.
 const BLOCK: usize = 4096;
 
-/// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values unchanged.
+/// Computes the units of the columns of training rows for a Gaussian decoder. Other decoders use the values unchanged.
 ///
-/// One pass computes the moments, block by block. It compares columns for copies only if their numbers fit in memory.
-///
-/// # Errors
-/// Fails if all columns are constant.
+/// The function computes the moments in one pass, block by block. It looks for copies of columns only if the numbers
+/// fit in memory. The result is an error if all columns are constant.
 pub(super) fn units(
     rows: &Rows,
     train: &[usize],
@@ -102,7 +98,6 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
-/// Rejects rows without values, and rows with missing values if none may be missing.
 fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
     let mut record = vec![0.0; rows.width()];
     for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
@@ -123,7 +118,6 @@ fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rejects training rows with a column that has no values.
 pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
     if rows.missing() == 0 {
         return Ok(());
@@ -144,8 +138,8 @@ pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
     }
 }
 
-/// The log density of each record in the units of the data minus that in the units of the networks, which are those
-/// of the values that are present.
+/// Returns the log density of each record in the units of the data, minus that in the units of the networks. Only
+/// observed values count.
 pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
     let log_scales = units.log_scales();
     let mut record = vec![0.0; records.width()];
@@ -157,7 +151,6 @@ pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
     (0..records.len()).map(&mut of_record).collect()
 }
 
-/// The mean of [`log_jacobians`].
 pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: bool) -> f64 {
     match missing {
         true => log_jacobians(units, records).iter().sum::<f64>() / records.len() as f64,
@@ -165,10 +158,6 @@ pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: b
     }
 }
 
-/// The mean total of training rows.
-///
-/// # Errors
-/// Fails if all rows are empty.
 pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
     let mut row = vec![0.0; rows.width()];
     let total = |index: &usize| -> f64 {
@@ -185,18 +174,14 @@ pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
     )))
 }
 
-/// The source of validation records.
 pub(super) enum Apart {
-    /// There are none.
     None,
-    /// From a file.
     File(Rows),
-    /// This share of the records.
     Share(f64),
 }
 
 impl Apart {
-    /// Reads `--validation` for values of a distribution.
+    /// Parses `--validation` and opens its file, for values of a distribution.
     pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
@@ -213,7 +198,7 @@ impl Apart {
         }
     }
 
-    /// Number of missing values of a file.
+    /// Returns the number of missing values in the file, or 0 if there is none.
     pub fn missing(&self) -> usize {
         match self {
             Self::File(rows) => rows.missing(),
@@ -221,7 +206,7 @@ impl Apart {
         }
     }
 
-    /// Number of values of a file.
+    /// Returns the number of values in the file, or 0 if there is none.
     pub fn values(&self) -> usize {
         match self {
             Self::File(rows) => rows.rows() * rows.width(),
@@ -229,7 +214,7 @@ impl Apart {
         }
     }
 
-    /// A digest of the validation records.
+    /// Returns a digest of the choice of validation records.
     pub fn digest(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -239,7 +224,6 @@ impl Apart {
     }
 }
 
-/// Training and validation records.
 pub(super) struct Parts<'a> {
     all: UnitRecords<'a>,
     other: Option<UnitRecords<'a>>,
@@ -247,7 +231,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Sets records apart.
+    /// Divides the rows into training and validation records.
     pub fn new(
         rows: &'a Rows,
         units: &'a Units,
@@ -273,7 +257,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    /// The training records.
+    /// Returns the training records.
     pub fn train(&self) -> Selection<'_> {
         Selection {
             records: &self.all,
@@ -284,7 +268,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The validation records.
+    /// Returns the validation records, if there are any.
     pub fn validation(&self) -> Option<Selection<'_>> {
         match (&self.indices, &self.other) {
             (Some((_, apart)), _) => Some(Selection {
@@ -297,7 +281,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The first `count` records.
+/// Selects the first `count` records.
 pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     Selection {
         records,
@@ -305,7 +289,6 @@ pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     }
 }
 
-/// At most `count` records, evenly spaced.
 pub(super) fn spread(records: &dyn Records, count: usize) -> Selection<'_> {
     let step = records.len().div_ceil(count.max(1)).max(1);
     Selection {

@@ -1,4 +1,4 @@
-//! A family of the caller's own: fitted, checked, refined, stored and resumed as one of Jensen's.
+//! A user-defined family: it is fitted, checked, refined, stored and resumed like the families of Jensen.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use student_t::{StudentT, regression};
 
 const STUDENT_T: StudentT = StudentT { dim: 2, freedom: 4 };
 
-/// The same family without the maps of second order. Its derivative with respect to the scales is wrong if `pull` is not 1.
+/// The same family without the maps of second order. Its derivative with respect to the scales is wrong if `pull` is
+/// not 1.
 #[derive(Debug)]
 struct FirstOrder {
     pull: f64,
@@ -71,7 +72,7 @@ fn a_student_t_posterior_is_trusted_of_its_own_family_alone() {
         for estimate in errors {
             assert!((estimate.mean - log_evidence).abs() < 0.01, "{estimate:?}");
         }
-        // The least-squares slope, (−0.3 + 2.1 + 0.4 + 1.6 − 0.8 + 3.2)/6; its standard error is 0.013.
+        // The least-squares slope is (−0.3 + 2.1 + 0.4 + 1.6 − 0.8 + 3.2)/6. Its standard error is 0.013.
         let slope = own.parameter("slope").unwrap();
         assert!((slope.mean - 1.0333).abs() < 0.05, "{slope:?}");
         assert_eq!(own.draws("slope").unwrap().len(), 1000);
@@ -137,7 +138,6 @@ fn a_stored_approximation_is_read_with_its_family_alone() {
     );
 }
 
-/// Runs for this many iterations, from a checkpoint if there is one. Returns the result and the last checkpoint.
 fn run(
     family: impl Into<FamilyChoice>,
     iterations: u64,

@@ -1,4 +1,4 @@
-//! Figures 4 and 5: learned planes, and random samples for several latent dimensions.
+//! Figures 4 and 5: latent planes, and random samples for several latent dimensions.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Figure, ImageGrid};
@@ -11,23 +11,20 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Number of images along each side of a plane.
 const SIDE: usize = 20;
 
-/// Number of samples in each row and each column of a picture.
 const ACROSS: usize = 10;
 
-/// Width of a panel in pixels.
 const PANEL: f64 = 420.0;
 
-/// Returns the networks of Figure 2, the number of samples that they were trained on, and their test bound.
+/// Returns the networks of Figure 2, the number of samples on which they were trained, and their test ELBO.
 fn networks(
     context: &mut Context<'_>,
     set: Set,
     latent: usize,
 ) -> Result<(Autoencoder, f64, f64), Failure> {
     let extent = Extent::of(set, context);
-    // If the run of Figure 2 exists, it is reused.
+    // The run of Figure 2 is reused if it exists.
     let samples = extent.marks[context.pick(0, 1)];
     context.say(format!(
         "{}, {latent} latent values: {samples:e} samples",
@@ -77,7 +74,7 @@ fn row(
     Ok(())
 }
 
-/// Draws the planes of faces and digits.
+/// Draws the latent planes of faces and digits.
 pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut figure = Figure::new("").columns(2);
     for set in [Set::Faces, Set::Digits] {

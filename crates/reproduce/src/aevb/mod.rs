@@ -3,9 +3,9 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `images` | the digits and the faces |
-//! | `training` | runs of every algorithm, stored so that they can continue |
-//! | `bounds` | Figure 2: the lower bound by number of samples |
-//! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
+//! | `training` | stored runs of every algorithm, which can continue |
+//! | `bounds` | Figure 2: the ELBO against the number of samples |
+//! | `likelihoods` | Figure 3: the marginal likelihood against the number of samples |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
 //! The paper shows only curves, so no row has a published number.

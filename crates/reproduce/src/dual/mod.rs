@@ -5,10 +5,10 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `race` | a model and its data; solvers against each other |
+//! | `race` | models with their data, and comparisons of solvers |
 //! | `classification` | Gaussian processes, logistic regression, grids of hyperparameters |
 //! | `fields` | Markov fields, Cox processes, stochastic volatility |
-//! | `plain` | the dual by plain L-BFGS, and with dense algebra |
+//! | `plain` | the dual with plain L-BFGS and dense algebra |
 //! | `votes` | factor analysis |
 
 mod classification;

@@ -13,12 +13,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// One in this number of votes is held out.
 const HELD: usize = 10;
 
-/// A chamber: its votes (1 for yes, 0 for no, NaN where a member did not vote), and the party of each member.
+/// The votes of a chamber (1 for yes, 0 for no, NaN for members who did not vote), and the party of each member.
 struct Chamber {
-    /// Prefix of the names of its rows.
     name: &'static str,
     title: &'static str,
     figure: &'static str,
@@ -26,7 +24,6 @@ struct Chamber {
     parties: Vec<String>,
 }
 
-/// Returns the words of a column, one per member.
 fn words(column: &Column) -> Result<Vec<String>, Failure> {
     let levels = column.levels();
     let codes = column.codes(&levels)?;
@@ -35,7 +32,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// Reads the votes of the House in 1984.
+    /// Reads the votes of 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -86,21 +83,18 @@ impl Chamber {
     }
 }
 
-/// The result of one fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
-    /// Mean log loss of the held-out votes, in nats, and its standard error over votes.
+    /// The mean log loss of the held-out votes in nats, and its standard error over votes.
     loss: f64,
     error: f64,
     iterations: u64,
     seconds: f64,
-    /// Means of the first two scores of each member.
     scores: Vec<(f64, f64)>,
 }
 
-/// Returns `E σ(η)` for η ~ N(mean, variance), computed by the trapezoidal rule over eight standard deviations on
-/// either side.
+/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule over eight standard deviations on either side.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);
@@ -144,7 +138,6 @@ pub(super) fn votes_of_the_senate(context: &mut Context<'_>) -> Result<(), Failu
     analysed(context, &senate, most)
 }
 
-/// Fits up to `most` factors with each of three bounds. Every tenth vote is held out.
 fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result<(), Failure> {
     let Chamber {
         name: chamber_name,
@@ -239,7 +232,6 @@ fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result
     context.figure(chamber.figure, &figure)
 }
 
-/// Plots the members by their two scores, coloured by party.
 fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     let mut chart = Chart::new("Members by their two scores, tilted bound")
         .x(Axis::new("first score"))
@@ -255,5 +247,4 @@ fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     chart
 }
 
-/// Precision of the prior on the loadings.
 const RIDGE: f64 = 1.0;

@@ -2,12 +2,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `tasks` | the six tasks: data, models, the paper's figures |
-//! | `runs` | optimisation runs and the bound along them |
+//! | `tasks` | the six tasks: data, models and the paper's numbers |
+//! | `runs` | optimisation runs, and the ELBO of their iterates |
 //! | `variance` | Table 1, Figures 1 and 2 |
 //! | `traces` | Figures 3, 4, 6, 7 and 8 |
 //! | `times` | Table 3 |
-//! | `dropout` | Figure 5: the generic form |
+//! | `dropout` | Figure 5: the general form |
 
 mod dropout;
 mod runs;

@@ -17,13 +17,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Smallest number of iterations of a round.
 const BLOCK: u64 = 500;
 
-/// Function that runs the next iterations of a fit, whose number is its argument.
 type Advance<'a> = Box<dyn FnMut(u64) + 'a>;
 
-/// Starts a fit, and returns a function that continues it.
 fn advance<'a, D: RecordDensity>(
     density: &'a D,
     method: Method,
@@ -46,7 +43,7 @@ fn advance<'a, D: RecordDensity>(
     let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
-            // A step size too small to change the cost of an iteration.
+            // The step size is too small to change the cost of an iteration.
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
@@ -54,7 +51,6 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// Number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
 /// Computes the milliseconds per iteration from the times of chunks, and of the first iteration of each epoch, in which
@@ -68,8 +64,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Measures the milliseconds per iteration of each method, with full tables. The measurement alternates between the
-/// methods.
+/// Measures with full tables, and alternates between the methods.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,
@@ -108,10 +103,8 @@ pub(super) fn milliseconds(
     })
 }
 
-/// Number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
-/// Measures the milliseconds of a gradient from all records.
 fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) -> f64 {
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
     let omega = start(family.parameters(), 1, spread);
@@ -137,7 +130,6 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     fastest
 }
 
-/// Measures Table 3 for one task.
 fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let Some(times) = &task.times else {

@@ -3,12 +3,12 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `surfaces` | Figure 1: the objective of a mixture at four temperatures |
-//! | `topics` | Figure 2: topic models of abstracts and of news, every policy |
-//! | `normaliser` | log C(T) |
+//! | `topics` | Figure 2: topic models of abstracts and of news under every policy |
+//! | `normaliser` | log C(T), the normaliser of tempered likelihoods |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
-//! The paper shows only curves, so no row has a published number. Its text does not specify the data of
-//! Figure 1, the eight hand-made images, and the number of factors for the faces; the notes state Jensen's choices.
+//! The paper shows only curves, so no row has a published number. Its text does not specify the data of Figure 1, the
+//! eight images, and the number of factors for the faces. The notes of the rows state Jensen's choices.
 
 mod factors;
 mod normaliser;

@@ -1,4 +1,4 @@
-//! Independent columns of counts: Poisson, negative binomial, and negative binomial with excess zeros.
+//! Independent columns of counts with Poisson, negative binomial, or zero-inflated negative binomial distributions.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,28 @@ use rayon::prelude::*;
 
 use super::pairs;
 
-/// Number of rows, spread over all of them, that sizes and excess zeros are fitted to. Their errors cost about
-/// 3/(2 · 4000) nats a value, a tenth of the slack of the comparison.
+/// The number of rows, evenly spaced, to which sizes and excess zeros are fitted. Their errors cost about 3/(2 · 4000)
+/// nats per value, a tenth of the slack of the comparison.
 const LEARNED: usize = 4000;
 
-/// Largest number of rounds, and the change of log size below which they end.
+/// The iteration also ends when the log size changes by less than [`STILL`].
 const ROUNDS: usize = 100;
 const STILL: f64 = 1e-5;
 
-/// Range of log sizes; at the upper end counts are Poisson but for 10⁻⁶ of their variance.
+/// The range of log sizes. At the upper end the excess variance over a Poisson distribution is a share of 10⁻⁶.
 const SIZES: (f64, f64) = (-7.0, 14.0);
 
-/// The distribution of a column: counts with mean rate · exposure.
+/// The distribution of a column, whose mean is rate · exposure.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     rate: f64,
-    /// Infinite for Poisson counts.
+    /// The size is infinite for Poisson counts.
     size: f64,
-    /// Probability of an excess zero.
     excess: f64,
 }
 
 impl Column {
-    /// The log mass without excess zeros.
+    /// Returns the log mass without excess zeros.
     fn log_count(&self, x: f64, exposure: f64) -> f64 {
         let mean = self.rate * exposure;
         if self.size.is_infinite() {
@@ -54,7 +53,7 @@ impl Column {
         }
     }
 
-    /// Poisson counts by maximum likelihood, with half a count added.
+    /// Fits by maximum likelihood, with half a count added.
     fn poisson(x: &[f64], exposures: &[f64]) -> Self {
         Self {
             rate: (x.iter().sum::<f64>() + 0.5) / exposures.iter().sum::<f64>(),
@@ -63,8 +62,8 @@ impl Column {
         }
     }
 
-    /// Maximum likelihood of the negative binomial by alternating the rate, a Newton step of the log size, and, with
-    /// excess zeros, their posterior probabilities.
+    /// Fits a negative binomial distribution by maximum likelihood. It alternates the rate, a Newton step of the log
+    /// size, and, with excess zeros, their posterior probabilities.
     fn negative_binomial(x: &[f64], exposures: &[f64], inflated: bool) -> Self {
         let mut column = Self {
             size: 1.0,
@@ -135,14 +134,13 @@ impl Column {
     }
 }
 
-/// The values of a column that are present, with their rows.
 fn pairs_of(rows: &[Vec<f64>], column: usize) -> impl Iterator<Item = (usize, f64)> {
     let values = rows.iter().map(move |row| row[column]).enumerate();
     values.filter(|(_, x)| !x.is_nan())
 }
 
-/// The log mass of `scored` rows under independent columns that learned from `train`, averaged over rows. The mean of
-/// a count is proportional to the total of its row if the observation has a library size.
+/// Returns the log mass of `scored` rows under independent columns that are fitted to `train`, averaged over rows. If
+/// the observation has a library size, the mean of a count is proportional to the total of its row.
 pub(super) fn independent(
     train: &[Vec<f64>],
     scored: &[Vec<f64>],
@@ -153,7 +151,7 @@ pub(super) fn independent(
         .collect();
     let all: f64 = sums.iter().sum();
     let exposures = |rows: &[Vec<f64>]| -> Vec<f64> {
-        // Shares of the values that are present sum to 1.
+        // The shares of the observed values sum to 1.
         let total = |row: &Vec<f64>| {
             let (total, share) = pairs(row, &sums).fold((0.0, 0.0), |(total, share), (x, sum)| {
                 (total + x, share + sum / all)
@@ -202,7 +200,6 @@ pub(super) fn independent(
 mod tests {
     use super::*;
 
-    /// Counts of one column with many zeros, and unequal exposures.
     fn data() -> (Vec<f64>, Vec<f64>) {
         let x = [
             0, 3, 0, 1, 0, 7, 2, 0, 0, 12, 4, 0, 5, 1, 0, 2, 0, 9, 0, 6, 3, 0, 0, 1, 15, 0, 2, 0,
