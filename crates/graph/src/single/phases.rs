@@ -1,5 +1,5 @@
-//! Finds the phases of an evaluation (shared values that lanes read, the lanes, and values that depend on sums over
-//! them), and the locations of values that outlive a phase.
+//! Finds the phase that computes each value, and the locations of values that outlive a phase. The phases compute the
+//! shared values that lanes read, the lanes, and the values that depend on sums over lanes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,6 @@ use crate::single::Unsupported;
 use crate::single::plan::{Location, Region};
 use crate::single::sums::SumPlan;
 
-/// Says which phase computes each value.
 pub(super) struct Phases<'a> {
     graph: &'a Graph,
     /// Whether each value is a sum over lanes or depends on one.
@@ -17,8 +16,6 @@ pub(super) struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// Finds the phases of a graph.
-    ///
     /// # Errors
     /// Fails with [`Unsupported`] if lanes read a value that depends on a sum over lanes.
     pub(super) fn of(graph: &'a Graph) -> Result<Self, Unsupported> {
@@ -35,7 +32,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Returns whether a value is a constant or an input, which is not computed.
+    /// Returns whether a value is a constant or an input, which no phase computes.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -60,7 +57,6 @@ impl<'a> Phases<'a> {
         early
     }
 
-    /// Returns the sums over lanes.
     pub(super) fn sums(&self) -> Vec<NodeId> {
         let is_sum = |id: &NodeId| self.graph.op(*id) == Op::LaneSum;
         self.graph.ids().filter(is_sum).collect()
@@ -77,12 +73,11 @@ impl<'a> Phases<'a> {
         kept
     }
 
-    /// Returns whether a value is available when the lanes run.
     pub(super) fn known_to_lanes(&self, id: NodeId) -> bool {
         !self.lane(id) || self.leaf(id)
     }
 
-    /// Returns the outputs that follow from sums.
+    /// Returns the outputs that depend on sums.
     pub(super) fn late(&self) -> Vec<NodeId> {
         let outputs = self.graph.outputs().iter().copied();
         let is_late = |id: &NodeId| self.after_sum[id.index()] && self.graph.op(*id) != Op::LaneSum;
@@ -114,7 +109,6 @@ impl<'a> Phases<'a> {
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
-    /// The elements of all constants.
     pub(super) pool: Vec<f32>,
     /// The number of elements of the computed shared values.
     pub(super) shared_len: usize,
@@ -123,7 +117,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Finds the locations of constants and inputs.
     pub(super) fn of_leaves(graph: &Graph) -> Self {
         let mut layout = Self::default();
         for id in graph.ids() {
@@ -191,7 +184,6 @@ impl Layout {
         }
     }
 
-    /// Releases the block memory, which does not outlive a phase.
     pub(super) fn end_phase(&mut self) {
         self.locations
             .retain(|_, location| location.region != Region::Block);
