@@ -1,4 +1,4 @@
-//! The readers receive arbitrary and damaged input: they return data or an error, and never panic.
+//! Tests that readers return data or an error for arbitrary and damaged input, and never panic.
 
 use jensen_data::{DataSet, Elements, Value};
 use proptest::collection::vec;
@@ -32,7 +32,7 @@ fn survive(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Damages a text: replaces, inserts and removes bytes.
+/// Replaces, inserts and removes bytes.
 fn damage(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for (at, kind, with) in edits {
@@ -47,7 +47,6 @@ fn damage(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// Generates pieces of both formats.
 fn token() -> impl Strategy<Value = Vec<u8>> {
     let pieces = [
         "{",
