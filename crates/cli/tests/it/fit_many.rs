@@ -1,4 +1,4 @@
-//! `jensen fit-many`: one table of many fits.
+//! Tests `jensen fit-many`, which writes one table of many fits.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ const LINE: &str = "
     parameters { real mu; real<lower=0> sigma; }
     model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }";
 
-/// The program, this number of data sets, one of the wrong size and one that does not exist.
+/// Returns the arguments for a program and `sets` data sets, as well as one of the wrong size and one that does not
+/// exist.
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
@@ -30,7 +31,7 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     line
 }
 
-/// The table without its seconds.
+/// Returns the table without its seconds.
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {
@@ -63,7 +64,7 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!((rows(",trusted,"), rows(",failed,")), (12, 6), "{one:#?}");
     assert!(one[0].ends_with("mean(mu),sd(mu),mean(sigma),sd(sigma)"));
     assert!(one.iter().any(|row| row.contains("there is no such file")));
-    // A second start has no work left; the run repeats a row that a kill cut short.
+    // A second run has no work left. A row that was truncated by a kill is computed again.
     let rows = desk.path("one").join("rows.jsonl");
     let kept = fs::read(&rows).unwrap();
     assert_eq!(run("2", "one"), one);
@@ -90,7 +91,7 @@ fn a_run_that_was_killed_goes_on() {
         }
         child.kill().expect("a process");
         child.wait().expect("a process");
-        // All earlier rows are still there.
+        // All earlier rows still exist.
         assert!(count() >= before);
         before = count();
     }

@@ -331,7 +331,7 @@ impl Decoded {
     }
 }
 
-/// The cells of a table's column, one row group at a time.
+/// The cells of a table's column, collected from one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
