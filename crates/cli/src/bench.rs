@@ -11,7 +11,6 @@ use crate::density::{Terms, build};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::table::seconds;
 
-/// The seconds spent on each measurement.
 const SECONDS: f64 = 0.5;
 
 /// The printed object, whose field names are stable.

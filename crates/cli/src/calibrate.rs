@@ -14,7 +14,6 @@ use crate::fit_many::{progress, work};
 use crate::limits;
 use crate::terminal::catch_interrupts;
 
-/// The names of the files with the ranks, the tests and the page.
 const RANKS: &str = "ranks.csv";
 const TESTS: &str = "calibration.json";
 const PAGE: &str = "report.html";

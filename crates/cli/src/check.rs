@@ -63,7 +63,6 @@ enum Wrong {
     Program(String),
 }
 
-/// Checks one program and returns the line about it.
 fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, Wrong> {
     let read = Source::read(model, &args.include, data, MEMORY_LIMIT);
     let source = read.map_err(|error| Wrong::File(error.into()))?;

@@ -21,7 +21,6 @@ use crate::verbose;
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// The stored part of a continued run.
     stored: Option<StoredFit>,
     results: ResultFolder,
 }

@@ -10,7 +10,6 @@ use crate::failure::{Exit, harmless, remark};
 
 struct Optional {
     command: &'static str,
-    /// The feature of the crate that includes the command.
     feature: &'static str,
     built: bool,
 }

@@ -9,7 +9,6 @@ use jensen::run::{Progress, Record};
 use crate::failure::remark;
 use crate::verbose;
 
-/// The shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Describes the state of a run. It receives every iteration with the speed, and returns the text to display.

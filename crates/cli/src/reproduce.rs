@@ -63,7 +63,6 @@ pub fn run(args: &ReproduceArgs) -> CommandResult {
     }
 }
 
-/// Lists all experiments with their parts and the data that they need.
 fn list() -> CommandResult {
     let text: String = EXPERIMENTS.iter().map(listed).collect();
     print(&text)?;

@@ -177,7 +177,6 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     format!("{khat:.2} (limit {threshold:.2}): {meaning}")
 }
 
-/// Formats a number with four significant digits.
 fn number(x: f64) -> String {
     if !x.is_finite() {
         return x.to_string();

@@ -134,7 +134,6 @@ impl Setting {
     }
 }
 
-/// The output of a run on the terminal.
 struct Terminal {
     display: Display,
     steps: Steps,

@@ -9,7 +9,6 @@ use jensen::run::{Progress, Record};
 use crate::failure::remark;
 use crate::progress::Describe;
 
-/// The time at which a command with `--verbose` started.
 static START: OnceLock<Instant> = OnceLock::new();
 
 /// The shortest time between two lines about the same step.
@@ -47,7 +46,6 @@ struct Step {
     /// The first iteration of the step and the last one so far.
     first: u64,
     last: u64,
-    /// The last estimate of the ELBO.
     bound: String,
     begun: Instant,
     said: Instant,
@@ -102,7 +100,6 @@ impl Steps {
     }
 }
 
-/// Returns the name of the step to which an iteration belongs, with its start or family.
 fn name_of(record: &Record) -> String {
     let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
     let stage = text("stage").unwrap_or("");

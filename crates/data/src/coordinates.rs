@@ -60,7 +60,6 @@ impl Labels {
     }
 }
 
-/// The expected format, for messages.
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
@@ -228,7 +227,6 @@ impl Coordinates {
     }
 }
 
-/// The names of the dimensions of draws.
 const SAMPLE: [&str; 2] = ["chain", "draw"];
 
 #[cfg(test)]

@@ -132,7 +132,6 @@ pub struct DataSet {
     index: BTreeMap<String, usize>,
     /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
-    /// The variables whose values are not data, with the reasons.
     refused: BTreeMap<String, DataError>,
     /// The columns of words, whose values are the numbers of the words, with the location of the first word.
     words: BTreeMap<String, DataError>,

@@ -26,16 +26,13 @@ impl Element {
     }
 }
 
-/// The description of an array in its file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) shape: Vec<usize>,
     pub(crate) element: Element,
-    /// The offset of the first element in bytes.
     pub(crate) start: usize,
 }
 
-/// Describes the elements of a primitive type in one byte order.
 macro_rules! element {
     ($t:ty, $from:ident) => {
         $crate::elements::Element::Number {

@@ -51,7 +51,6 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
     }
 }
 
-/// Reads all bytes of a reader, or returns `None` if there are more than `most`.
 pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;

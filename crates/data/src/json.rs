@@ -79,7 +79,6 @@ fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     };
 }
 
-/// A step from a variable to one of its elements.
 #[derive(Clone, Copy)]
 enum Step {
     Index(usize),
@@ -151,7 +150,6 @@ impl Builder {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
-    /// The variable being read and the path to the current element, for messages.
     variable: String,
     path: Vec<Step>,
 }

@@ -188,7 +188,6 @@ fn array_type(scalar: &str, dims: &[usize]) -> String {
     format!("array[{}] {scalar}", sizes.join(","))
 }
 
-/// Describes a value, for "found …" in messages.
 fn describe(value: &Value) -> String {
     let shape = value.shape();
     match value.elements() {

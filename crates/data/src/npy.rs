@@ -206,7 +206,6 @@ fn element_type(kind: &str) -> Option<Element> {
     }
 }
 
-/// Reads a little-endian number of `width` bytes.
 fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let part = bytes.get(at..at.checked_add(width)?)?;
     Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
@@ -237,7 +236,6 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
     Ok(all)
 }
 
-/// The name and the NPY file of an array in an archive.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
 /// Returns the names and NPY files in an NPZ archive. Uncompressed files are not copied.

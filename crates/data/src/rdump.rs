@@ -26,7 +26,6 @@ use crate::source::{Cursor, is_name_byte};
 /// limit, a few characters could fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
-/// The largest nesting of `c(…)` and `structure(…)`.
 const MAX_NESTING: usize = 32;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -149,13 +148,11 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
-    /// The number of elements that ranges and lengths have created so far.
     generated: u64,
     data: DataSet,
 }
 
 impl<'a> Parser<'a> {
-    /// Parses `name <-`, where the name may be quoted.
     fn assigned_name(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let name = match self.cursor.peek() {
@@ -421,7 +418,6 @@ impl<'a> Parser<'a> {
         &self.cursor.text[start..self.cursor.pos]
     }
 
-    /// Consumes `name(` if it comes next.
     fn call(&mut self, name: &str) -> bool {
         let start = self.cursor.pos;
         if self.cursor.eat_word(name) {

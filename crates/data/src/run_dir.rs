@@ -10,7 +10,6 @@ use crate::digests::Digests;
 use crate::error::DataError;
 use crate::files::{check_plain, list_folder};
 
-/// The version of the folder layout, which the marker stores.
 const LAYOUT: u32 = 1;
 
 /// A file that a fit may write to its folder.

@@ -89,7 +89,6 @@ pub struct StanCsvComments {
 /// The line after the header, which is followed by the scale.
 const ADAPTED: &str = "# Stepsize adaptation complete.";
 
-/// The columns with which every file begins.
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
@@ -170,7 +169,6 @@ impl Lines {
 /// The approximate number of values that are formatted before they are written.
 const TOGETHER: usize = 1 << 18;
 
-/// The smallest number of rows per thread.
 const SHARE: usize = 16;
 
 /// Writes the draws as Stan CSV, atomically. If the mean is unknown, its row consists of `nan`.

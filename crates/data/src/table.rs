@@ -85,7 +85,6 @@ impl Column {
         }
     }
 
-    /// Creates an error with the location of the first word.
     pub(crate) fn no_numbers(&self) -> DataError {
         if let Some(location) = &self.first_word {
             return DataError::Parse(location.clone());
@@ -105,7 +104,6 @@ impl Column {
         ))
     }
 
-    /// Returns whether a column of words also contains numbers.
     pub(crate) fn is_mixed(&self) -> bool {
         match &self.cells {
             Cells::Numbers(_) => false,
@@ -186,7 +184,6 @@ impl Column {
 /// A table of named columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// The name of the file, or the caller's label.
     source: String,
     columns: Vec<Column>,
     positions: HashMap<String, usize>,

@@ -201,7 +201,6 @@ struct Text<'a> {
     cursor: Cursor<'a>,
     /// The text without the comments before the first row.
     body: &'a str,
-    /// The number of bytes before the body.
     offset: usize,
     /// The separator of cells, or `None` for blanks.
     separator: Option<u8>,

@@ -27,7 +27,6 @@ pub struct Execution {
 }
 
 impl Default for Execution {
-    /// Returns settings for the best instruction set of this machine, on one thread.
     fn default() -> Self {
         Self {
             simd: Simd::detect(),
@@ -89,7 +88,6 @@ pub struct GraphWorkspace {
 #[derive(Default)]
 pub(crate) struct Threads {
     states: Vec<ThreadState>,
-    /// Whether the solvers use loose tolerances.
     rough: bool,
 }
 

@@ -86,7 +86,6 @@ impl Graph {
         active
     }
 
-    /// Returns the whole adjoint of a node from the adjoints of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);
@@ -111,7 +110,6 @@ impl Graph {
         Some(self.scatter(&parts, shape.len as usize))
     }
 
-    /// Returns the collector of the adjoints from `user` to `arg`.
     fn sources<'a>(
         &self,
         user: NodeId,

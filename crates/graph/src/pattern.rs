@@ -209,7 +209,6 @@ fn product(
     out
 }
 
-/// Returns the elementwise operations whose derivatives are zero almost everywhere.
 fn flat_operations() -> Vec<ElemOp> {
     let flat = |op: &&ElemOp| {
         let mut scratch = Graph::new();
@@ -225,7 +224,6 @@ struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// The number of visited members.
     joined: usize,
     /// Scratch memory for the coordinates that a union contains.
     marked: Vec<bool>,
@@ -324,7 +322,6 @@ impl Sets {
 mod tests {
     use super::*;
 
-    /// Returns the neighbours in the pattern of the log density that `build` builds from `dim` coordinates.
     fn neighbours(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Vec<Vec<u32>> {
         let mut graph = Graph::new();
         let z = graph.input(dim);

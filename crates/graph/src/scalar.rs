@@ -33,7 +33,6 @@ pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
     evaluate_with(graph, &nodes, inputs, &batch, &[])
 }
 
-/// Returns the values of the given nodes at one draw, where the values of some nodes are known.
 pub(crate) fn evaluate_with(
     graph: &Graph,
     nodes: &[NodeId],

@@ -13,13 +13,11 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// The smallest number of dependent elements of a series.
 const FEWEST: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
     shock: u32,
-    /// The node `location + scale · shock`.
     element: NodeId,
     location: NodeId,
     scale: NodeId,
@@ -119,7 +117,6 @@ impl Series {
     }
 }
 
-/// Expands cumulative sums over the coordinates `unit` to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -160,7 +157,6 @@ struct Affine {
 
 struct Search {
     graph: Graph,
-    /// The coordinates with location 0 and scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
     /// The nodes that are known to be elements. The search does not continue past them.

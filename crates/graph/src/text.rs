@@ -381,7 +381,6 @@ impl<'a> Words<'a> {
 
 struct Reader {
     graph: Graph,
-    /// The solver whose body is being read.
     open: Option<Open>,
     finished: bool,
 }

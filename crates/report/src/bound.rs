@@ -115,7 +115,6 @@ fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     chart(&shown.collect::<Vec<_>>(), floor)
 }
 
-/// Plots the second half of the last stage, scaled to its range.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));

@@ -12,7 +12,6 @@ const STYLE: &str = include_str!("style.css");
 /// The script for the interactive features of the page. Without it, the page still has all content.
 const SCRIPT: &str = include_str!("script.js");
 
-/// The number of parameters in the summary that users can copy.
 const SUMMARISED: usize = 20;
 
 /// The width and height of a chart with half the width of a page, in pixels.
@@ -89,7 +88,6 @@ fn summary(title: &str, report: &Report) -> String {
 pub(crate) struct Page(String);
 
 impl Page {
-    /// Starts a page with everything that precedes the content of the body.
     fn start(title: &str) -> Self {
         let mut page = Self(String::with_capacity(1 << 16));
         let [light, dark] = properties();
@@ -176,7 +174,6 @@ impl Page {
         self.framed(heading, heading, scene, "");
     }
 
-    /// Adds the content of a frame and closes the frame.
     fn framed(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         if !heading.is_empty() {
             self.put(format_args!("<h3>{}</h3>", escape(heading)));

@@ -8,19 +8,13 @@ use crate::page::{Page, TableRow};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// The number of marginals that are drawn.
 const MARGINALS: usize = 24;
 /// The number of rows of the parameter table. `fit.json` contains the rest.
 const TABLE_ROWS: usize = 500;
-/// The number of rows that are visible without a filter.
 const FILTERED: usize = 8;
-/// The number of variables with a forest plot.
 const FORESTS: usize = 8;
-/// The number of elements in each forest plot.
 const FOREST_ROWS: usize = 40;
-/// The number of parameters in the map of correlations.
 const CORRELATIONS: usize = 16;
-/// The number of pairs that are plotted.
 const PAIRS: usize = 4;
 /// The number of points in the plot of a pair. More points cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
@@ -51,7 +45,6 @@ fn shown(posterior: &Posterior) -> Posterior {
     }
 }
 
-/// Returns a table of the first parameters as plain text, one line per parameter.
 pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
     let parameters = shown(posterior).parameters;
     let shown = &parameters[..parameters.len().min(most)];

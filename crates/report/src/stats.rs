@@ -13,7 +13,6 @@ pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Returns the quantiles of sorted values at the probabilities `low` and `high`.
 pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }

@@ -56,7 +56,6 @@ pub(crate) fn number(x: f64, digits: usize) -> String {
     group(text)
 }
 
-/// Formats a number with a fixed number of decimals, for axes and aligned columns.
 pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();

@@ -5,7 +5,6 @@ use crate::model::{MappedTopic, TopicMap, TopicWord};
 use crate::page::Page;
 use crate::text;
 
-/// The width and height of the map in pixels.
 const MAP: (f64, f64) = (520.0, 430.0);
 /// The radius in pixels that a topic of all tokens would have.
 const RADIUS: f64 = 150.0;

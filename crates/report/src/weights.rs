@@ -96,7 +96,6 @@ fn beginning(khat: Khat) -> &'static str {
     }
 }
 
-/// Draws the position of k̂ on a scale from trusted to useless.
 fn gauge(khat: Khat) -> Scene {
     let (width, most) = (520.0, 1.2);
     let (top, thick) = (32.0, 14.0);

@@ -27,7 +27,6 @@ fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("jensen-fuzz-{}-{name}", std::process::id()))
 }
 
-/// Builds a corpus of bags in the format that the first byte determines.
 fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     let (tag, text) = bytes.split_first().unwrap_or((&0, &[]));
     let (input, vocabulary) = (file("bags"), file("words"));
@@ -74,7 +73,6 @@ pub fn read(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads every document.
 fn walk(corpus: &Corpus) {
     let mut document = Document::default();
     for part in [Split::Train, Split::Heldout] {

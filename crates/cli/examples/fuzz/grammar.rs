@@ -3,7 +3,6 @@
 
 use crate::mutate::Dice;
 
-/// The length of every vector.
 const N: usize = 3;
 
 /// The names in scope, by type.

@@ -43,7 +43,6 @@ const MEMORY: u64 = 256 << 20;
 /// The stack of the thread that does all work, which is as large as that of the command.
 const STACK: usize = 512 << 20;
 
-/// A target with its name, the inputs to start from, and the attack.
 struct Target {
     name: &'static str,
     /// The number of inputs in every check of the repository, which take about two seconds. It is fixed, so that all
@@ -80,7 +79,6 @@ fn main() -> ExitCode {
 }
 
 struct FuzzRequest {
-    /// The seconds for each target.
     seconds: u64,
     seed: u64,
     /// The largest number of trials of a target, in multiples of its number of inputs.
@@ -129,7 +127,6 @@ fn all(request: &FuzzRequest) -> usize {
     finds
 }
 
-/// Attacks a target with one input, and returns the failure if there is one.
 fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
     watch.begin(target.name, input);
     let ended = catch_unwind(AssertUnwindSafe(|| (target.attack)(input)));
@@ -251,7 +248,6 @@ fn checkpoint() -> Vec<u8> {
     Checkpoint::of_result(identity, archive).encode()
 }
 
-/// Drops the result of a reader, whether good or bad.
 fn ended<T, E>(result: Result<T, E>) -> Result<(), String> {
     drop(result);
     Ok(())
@@ -314,7 +310,6 @@ fn compile(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the program without its data block.
 fn without_data(source: &str) -> String {
     let mut parts = source.splitn(2, "data {");
     let (before, after) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -322,7 +317,6 @@ fn without_data(source: &str) -> String {
     format!("{before}{rest}")
 }
 
-/// Returns the points at which programs are evaluated.
 fn points(dim: usize) -> Vec<Vec<f64>> {
     let wave = |k: f64| (0..dim).map(|i| (k + i as f64).sin()).collect();
     vec![vec![0.0; dim], wave(0.3), wave(1.1)]

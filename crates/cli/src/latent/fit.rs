@@ -54,7 +54,6 @@ pub fn run(args: &FitArgs) -> CommandResult {
     conclude(&summary, trusted, folder.as_deref(), say, 9, table)
 }
 
-/// The line of progress with the iteration, the ELBO and the gap.
 #[derive(Default)]
 struct Line {
     bound: Option<f64>,

@@ -128,7 +128,6 @@ struct Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    /// Writes one line per document.
     fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
         self.visit(args, &mut |documents| {
             self.lines(documents, out).map_err(Stop::Output)
@@ -355,7 +354,6 @@ fn heldout(
     })
 }
 
-/// Builds a corpus of new documents in the words of the model.
 fn new_documents(
     input: &InputFlags,
     paths: &[PathBuf],

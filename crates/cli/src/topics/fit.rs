@@ -21,10 +21,8 @@ use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 struct Plan {
     corpus: Corpus,
     run: TopicsRun,
-    /// The topics of an earlier fit, which an update continues.
     start: Option<TopicModel>,
     results: ResultFolder,
-    /// The time at which the corpus was opened.
     begun: Instant,
 }
 
@@ -167,7 +165,6 @@ fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     )
 }
 
-/// The number of topics in the printed table.
 const ROWS: usize = 20;
 
 fn table(summary: &TopicsSummary) -> String {

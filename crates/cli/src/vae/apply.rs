@@ -15,7 +15,6 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
-/// The number of records in memory at once.
 const CHUNK: usize = 4000;
 
 /// The number of latent dimensions from which the marginal likelihood is no longer estimated by appendix D of the
@@ -71,7 +70,6 @@ impl Fitted {
     }
 }
 
-/// Draws records of the networks as a picture.
 fn draw(
     path: &Path,
     model: &VaeModel,

@@ -30,7 +30,6 @@ struct Found {
     text: String,
 }
 
-/// Runs a calibration in a folder with this number of parallel fits.
 fn calibrate(desk: &Desk, sd: &str, out: &str, threads: &str) -> Found {
     let line = [
         "fit".to_owned(),

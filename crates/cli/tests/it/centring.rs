@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::common::{Desk, corpus, draws_of, jensen, read_json, rows};
 
-/// Returns the mean and standard deviation of each variable by name.
 fn moments(fit: &Value) -> BTreeMap<String, [f64; 2]> {
     let row = |row: &Value| {
         let number = |what: &str| row[what].as_f64().unwrap();

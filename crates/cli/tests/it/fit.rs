@@ -213,7 +213,6 @@ fn draws_continue_those_of_the_fit() {
     assert_eq!(rows(&resampled.stdout).lines().count(), 9);
 }
 
-/// Returns the columns of Stan CSV after the first three.
 fn columns(csv: &str) -> Vec<String> {
     let rows = rows(csv);
     let header = rows.lines().next().expect("a header");
@@ -331,7 +330,6 @@ fn another_program_generates_at_the_draws_of_a_fit() {
     );
 }
 
-/// Waits until a run has written a checkpoint after its start.
 fn wait_for_checkpoint(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !folder.join("checkpoint.safetensors").is_file() {

@@ -31,7 +31,6 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     line
 }
 
-/// Returns the table without its seconds.
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {

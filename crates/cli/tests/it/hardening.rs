@@ -12,7 +12,6 @@ fn program(before: &str, after: &str) -> String {
     format!("{before} parameters {{ real x; }} model {{ x ~ normal(0, 1); }} {after}")
 }
 
-/// Fits a program that the command must refuse, and returns its message.
 fn refused(desk: &Desk, source: &str, flags: &[&str]) -> String {
     let model = desk.file("model.stan", source);
     let args = ["fit", &model].into_iter().chain(flags.iter().copied());
@@ -58,7 +57,6 @@ fn a_fit_survives_generated_quantities_that_all_fail() {
     }
 }
 
-/// Fits eight schools and returns the folder.
 fn finished(desk: &Desk) -> String {
     let (model, data) = corpus("eight_schools_noncentred");
     let out = desk.name("run");
@@ -536,7 +534,6 @@ fn nothing_said_tells_the_terminal_anything() {
     assert!(said.contains("\\u001b[31m"), "{said}");
 }
 
-/// Runs the command from a shell that sets a limit.
 #[cfg(unix)]
 fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
     let limit = format!("{limit}; exec \"$@\"");

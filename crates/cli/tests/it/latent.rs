@@ -387,7 +387,6 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert!(page.contains("The data and the fit"));
 }
 
-/// Returns the lines of a CSV file as numbers, in the order of `names`.
 fn columns(text: &str, names: &[&str]) -> Vec<Vec<f64>> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();

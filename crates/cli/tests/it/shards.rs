@@ -5,7 +5,6 @@ use std::fs;
 
 use crate::common::{Desk, jensen};
 
-/// Returns this number of documents about two topics.
 fn text(documents: usize) -> String {
     let words = |kind: &str, i: usize| {
         let word = |j: usize| format!("{kind}{}", char::from(b'a' + ((i * 7 + j * j) % 13) as u8));
@@ -33,7 +32,6 @@ fn build(desk: &Desk, out: &str, more: &[&str]) -> crate::common::Finished {
     jensen(line.iter().chain(more))
 }
 
-/// Fits a corpus and returns its topics and its ELBO.
 fn learned(desk: &Desk, corpus: &str, temper: &str, threads: &str) -> (Vec<u8>, String) {
     let out = desk.name(&format!("{corpus}-{temper}-{threads}"));
     let corpus = desk.name(corpus);

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use crate::common::{Desk, jensen, read_json, rows};
 use serde_json::Value;
 
-/// Copies the stored folder of version 0.1.0.
 fn stored(desk: &Desk) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored/0.1.0");
     let to = desk.path("stored");
@@ -43,7 +42,6 @@ fn name(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Checks the keys that every `fit.json` has.
 #[track_caller]
 fn judged(folder: &Path) -> Value {
     let fit = read_json(&folder.join("fit.json"));

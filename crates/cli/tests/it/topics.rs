@@ -43,7 +43,6 @@ fn fit(corpus: &str, out: &str, more: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Returns `fit.json` without its times.
 fn timeless(path: &Path) -> Value {
     let mut fit = read_json(&path.join("fit.json"));
     let fields = fit.as_object_mut().unwrap();
@@ -175,7 +174,6 @@ fn proportions_tell_fields_apart(run: &str) {
     assert!(within > 1.5 * across, "{within} {across}");
 }
 
-/// Parses the name and the topic proportions on a line of predictions.
 fn proportions(line: &str) -> (String, Vec<f64>) {
     let line: Value = serde_json::from_str(line).unwrap();
     let mut shares = vec![0.0; 12];

@@ -47,7 +47,6 @@ fn bars(count: u32, seed: u64) -> Vec<u8> {
     idx(&[count, 6, 6], &levels)
 }
 
-/// Writes files of training and validation images.
 fn images(desk: &Desk) -> (String, String) {
     let write = |name: &str, count, seed| {
         fs::write(desk.path(name), bars(count, seed)).unwrap();
@@ -79,7 +78,6 @@ fn fit<'a>(data: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Returns `fit.json` without its times.
 fn timeless(folder: &Path) -> Value {
     let mut fit = read_json(&folder.join("fit.json"));
     for name in ["seconds", "seconds_per_epoch", "samples_per_second"] {

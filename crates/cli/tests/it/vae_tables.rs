@@ -25,12 +25,10 @@ fn cells() -> String {
     csv
 }
 
-/// Runs the command with the words of `line`.
 fn run(line: &str) -> Finished {
     jensen(line.split_whitespace())
 }
 
-/// Returns the cells of a table without its names.
 fn cells_of(text: &str) -> Vec<Vec<Option<f64>>> {
     let row = |line: &str| line.split(',').map(|x| x.parse().ok()).collect();
     text.lines().skip(1).map(row).collect()

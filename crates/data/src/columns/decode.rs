@@ -159,7 +159,6 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     }
 }
 
-/// The current elements, and the starts of the rows.
 #[derive(Default)]
 struct Levels {
     max_def: i16,
@@ -202,7 +201,6 @@ impl Levels {
         })
     }
 
-    /// Returns the index of the first row with a missing value.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {

@@ -29,7 +29,6 @@ use crate::files::list_folder;
 use crate::table::Column;
 use decode::{CellsOfColumn, Field, Numbers};
 
-/// The largest number of distinct words in a column.
 const WORDS: usize = 1 << 20;
 
 /// A range of consecutive rows within one row group of a file.

@@ -10,7 +10,6 @@ use crate::error::DataError;
 /// The largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`] documents per entry.
 /// Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
-/// The largest number of documents that a header may state per entry.
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
 /// Documents as pairs of term and count. The terms of a document are distinct and ascending.
@@ -112,7 +111,6 @@ enum Kind {
         /// The number of the document whose entries are being read. All earlier documents are complete.
         current: u64,
         ended: bool,
-        /// Whether entries have no count.
         pattern: bool,
     },
 }
@@ -265,7 +263,6 @@ impl BagReader {
         }
     }
 
-    /// Returns the start of the current line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -379,7 +376,6 @@ impl BagReader {
         }
     }
 
-    /// Appends the collected document to `bags`, and begins the next one.
     fn finish(&mut self, bags: &mut Bags, done: u64) {
         bags.push(&mut self.pairs);
         if let Kind::Triplets { current, .. } = &mut self.kind {

@@ -157,7 +157,6 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
 }
 
 impl Built {
-    /// Creates a result without documents, which [`add`](Self::add) adds.
     pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
         Self {
             inputs: sources.names(),
@@ -203,7 +202,6 @@ impl Built {
         Ok(())
     }
 
-    /// Returns a JSON record of how the corpus was built.
     pub(crate) fn record(&self) -> Result<String, DataError> {
         serde_json::to_string(self).map_err(|error| DataError::invalid(error.to_string()))
     }
@@ -314,7 +312,6 @@ impl Choice {
     }
 }
 
-/// Finds the term of a word by its text, or by its number in bags.
 struct Counted {
     terms: HashMap<Box<str>, u32, FixedState>,
     /// The new number of each old term of bags, or `u32::MAX` for an omitted term.

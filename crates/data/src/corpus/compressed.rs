@@ -15,7 +15,6 @@ const XZ_MEMORY_KIB: u32 = 512 << 10;
 
 const BUFFER: usize = 1 << 17;
 
-/// The first bytes of compressed files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -76,7 +75,6 @@ pub fn bare_name(path: &Path) -> String {
     name
 }
 
-/// A sequence of Zstandard frames.
 struct Zstd<R: BufRead> {
     frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
 }

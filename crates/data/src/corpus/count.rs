@@ -76,7 +76,6 @@ impl WordCounts {
         }
     }
 
-    /// Adds the counts of a few documents.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums of whole numbers are the same in every order, and the table they go to is sorted when it is read"

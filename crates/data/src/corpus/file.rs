@@ -14,7 +14,6 @@ use crate::error::DataError;
 
 const CHECKED: usize = 256;
 
-/// The number of bytes to hash before their pages are released.
 const HASHED: usize = 16 << 20;
 
 /// The number of documents after which the pages of the file are released, so that the memory of a run does not grow
@@ -132,7 +131,6 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Returns whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (

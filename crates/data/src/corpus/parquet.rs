@@ -65,7 +65,6 @@ pub fn open(
 
 struct Lines {
     rows: RowIter<'static>,
-    /// The unread rest of the current line.
     left: VecDeque<u8>,
 }
 

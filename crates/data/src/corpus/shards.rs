@@ -32,7 +32,6 @@ struct List {
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// For each split, the end of each shard's documents.
     ends: [Vec<usize>; 2],
     digest: String,
 }
@@ -124,7 +123,6 @@ impl Corpus {
         write_list(folder, digests)
     }
 
-    /// Returns the documents `first .. end` of a split, by shard.
     fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
         let mut start = 0;
         let mut runs = Vec::new();
@@ -252,7 +250,6 @@ pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataErro
     Ok(())
 }
 
-/// Writes a shard of a folder and returns its digest.
 pub(crate) fn write_shard(
     folder: &Path,
     shard: usize,

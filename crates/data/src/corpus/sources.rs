@@ -13,10 +13,8 @@ use crate::error::DataError;
 /// number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
-/// The number of bytes after which a chunk of text is full.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// The largest number of bytes of one document.
 const DOCUMENT_BYTES: usize = 256 << 20;
 
 /// The format of documents.
@@ -58,7 +56,6 @@ impl Format {
         }
     }
 
-    /// Returns whether a document of this format is an object with fields.
     pub(crate) fn has_fields(self) -> bool {
         matches!(self, Self::Jsonl | Self::Parquet)
     }
@@ -224,10 +221,6 @@ impl Sources {
         self.inputs.len()
     }
 
-    /// Returns sources with only one of the files.
-    ///
-    /// # Errors
-    /// Fails if the file does not exist.
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(

@@ -32,7 +32,6 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const HEAD: [u8; 8] = *b"JENSENCO";
 pub(crate) const END: [u8; 8] = *b"JENSENCE";
 
-/// The length of the head in bytes.
 pub(crate) const HEAD_BYTES: usize = 16;
 
 /// The length of the tail in bytes: the numbers, the digest and the last bytes.

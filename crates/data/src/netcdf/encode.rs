@@ -115,7 +115,6 @@ struct Group<'a> {
     file: &'a mut NcFileBuilder,
     name: &'static str,
     coordinates: &'a Coordinates,
-    /// The dimensions defined so far, with their sizes.
     dimensions: BTreeMap<String, (DimensionId, usize)>,
 }
 

@@ -6,7 +6,6 @@ use super::{Elements, MAX_NESTING, Parser, Value, Vector, to_row_major};
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// The arguments of a call by position and by name.
 struct Arguments {
     placed: Vec<Vector>,
     named: Vec<(String, Vector)>,
@@ -222,7 +221,6 @@ impl Parser<'_> {
         self.literal()
     }
 
-    /// Parses `name =` before an argument.
     pub(super) fn argument_name(&mut self) -> Option<String> {
         let start = self.cursor.pos;
         if self
@@ -241,7 +239,6 @@ impl Parser<'_> {
         None
     }
 
-    /// Parses the arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -328,7 +325,6 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns a count among the arguments, or `otherwise` if it is absent.
     fn counted(&self, at: usize, value: Option<&Vector>, otherwise: u64) -> Result<u64, DataError> {
         match value {
             None => Ok(otherwise),
@@ -362,7 +358,6 @@ impl Parser<'_> {
     }
 }
 
-/// A function that builds the result of the call at a position.
 type Build = fn(&mut Parser<'_>, usize, &Arguments) -> Result<Vector, DataError>;
 
 const CALLS: [(&str, Build); 12] = [

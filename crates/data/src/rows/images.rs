@@ -80,7 +80,6 @@ fn png(_: &[u8]) -> Result<Picture, String> {
     Err("this build does not include PNG; to add it: cargo build --release -p jensen-cli".into())
 }
 
-/// Decodes a PGM picture, either binary (`P5`) or plain (`P2`).
 fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     let mut at = 0;
     let magic = token(bytes, &mut at).unwrap_or_default();

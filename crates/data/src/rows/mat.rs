@@ -3,14 +3,11 @@
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 
-/// The number of bytes before the first element of a file.
 const PREAMBLE: usize = 128;
 
-/// The types of data elements.
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// The type, offset and size of a data element, and the offset of the next one.
 struct Tag {
     kind: u32,
     start: usize,

@@ -205,7 +205,6 @@ impl Graph {
         self.mul(c, x)
     }
 
-    /// Returns the standard normal density at x.
     pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
         let s = self.square(x);
         let h = self.scale(-0.5, s);

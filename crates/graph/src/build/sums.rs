@@ -155,7 +155,6 @@ impl Graph {
         true
     }
 
-    /// Returns the weighted sum of the elements of a [linear](Self::is_linear) expression.
     fn sum_of_linear(&mut self, x: NodeId, weights: &[f64]) -> NodeId {
         if self.shape(x).is_scalar() {
             let total = sum_of_numbers(weights.iter().copied());

@@ -317,7 +317,6 @@ struct Taken {
 enum Way<'a> {
     /// θ as a function of θ̃, with the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
-    /// θ̃ as a function of θ.
     Back,
 }
 
@@ -346,7 +345,6 @@ impl Recentred {
     }
 }
 
-/// Concatenates runs of unchanged coordinates and of replaced ones.
 pub(crate) fn assemble(
     out: &mut Graph,
     old: NodeId,
@@ -404,7 +402,6 @@ fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     factors.into_iter().map(one).collect()
 }
 
-/// Returns the coordinates whose location is 0 and whose scale is 1.
 pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
     let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
     scattered

@@ -60,7 +60,6 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Computes log |det dz/dz̃| by differences.
 fn log_jacobian(recentred: &Recentred, tilde: &[f64]) -> f64 {
     let (n, h) = (tilde.len(), 1e-6);
     let columns: Vec<Vec<f64>> = (0..n)

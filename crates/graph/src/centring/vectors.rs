@@ -241,7 +241,6 @@ pub(super) fn replace(
     Some((group.coordinates.clone(), new))
 }
 
-/// Returns R and R⁻¹ Lᵀ (b − W μ).
 fn condition(
     out: &mut Graph,
     sites: &[Site],

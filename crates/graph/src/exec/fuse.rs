@@ -23,7 +23,6 @@ enum Work {
     Columns(usize),
 }
 
-/// A planned instruction with the nodes that it reads.
 struct Task {
     work: Work,
     reads: Vec<NodeId>,
@@ -129,7 +128,6 @@ impl Planner<'_> {
         });
     }
 
-    /// Returns the locations of the operands of an instruction that has not been emitted yet.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()

@@ -198,7 +198,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The value that a sum or scatter adds: `a`, or `a · b`.
 trait Product {
     const PAIR: bool;
     fn accumulate<V: F64x8>(acc: V, a: V, b: impl FnOnce() -> V) -> V;
@@ -223,7 +222,6 @@ impl Product for Pair {
     }
 }
 
-/// An operation without a vector kernel.
 trait SlowOp {
     const ARITY: usize;
     /// Applies the definition of the slow evaluator to the first `ARITY` numbers.
@@ -291,7 +289,6 @@ impl<F: RowOp> Kernels for Fast<F> {
     }
 }
 
-/// The kernels that use the definitions of the slow evaluator.
 struct Slow<F>(PhantomData<F>);
 
 impl<F: SlowOp> Kernels for Slow<F> {
@@ -339,8 +336,6 @@ macro_rules! select_arity {
     };
 }
 
-/// Defines the kernel of a row of the table. The kernel uses the vector function of the row, or its slow definition if
-/// there is none.
 macro_rules! row {
     ($variant:ident ($($arg:ident)*) $value:expr, []) => {
         impl SlowOp for tags::$variant {
@@ -398,7 +393,6 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// Returns the kernel of an operation for an instruction set and an operand layout.
 pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     match op {
         MapOp::Elem(op) => elem_kernel(op, simd, splat),

@@ -9,7 +9,6 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, Streamed, streamed};
 
-/// A column of data, whose values are known once data are bound.
 #[derive(Clone, Copy)]
 enum Column {
     Node(NodeId),
@@ -17,7 +16,6 @@ enum Column {
     Matrix(Streamed, usize),
 }
 
-/// A linear predictor: a sum of products of columns and coefficients, and an added value.
 pub(super) struct Predictor {
     terms: Vec<(Column, NodeId)>,
     pub added: Option<NodeId>,
@@ -66,7 +64,6 @@ impl Planner<'_> {
         found
     }
 
-    /// Splits the product `id` into a column of data and a value of each lane.
     pub(super) fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         if graph.elem_op(id) != Some(ElemOp::Mul) {
@@ -124,7 +121,6 @@ impl Planner<'_> {
         (terms.len() > 1 || whole).then_some((Predictor { terms, added: one }, absorbed))
     }
 
-    /// Finds sums of one value by at least two columns, and products with matrices.
     fn find_sums(
         &self,
         draft: &KernelDraft,

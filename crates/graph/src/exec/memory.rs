@@ -11,7 +11,6 @@ pub(crate) struct Slot {
     pub offset: usize,
 }
 
-/// Assigns the offsets and returns the total number of rows.
 pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
     let mut order: Vec<usize> = (0..slots.len())
         .filter(|&k| slots[k].first != usize::MAX)

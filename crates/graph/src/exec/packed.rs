@@ -33,14 +33,12 @@ pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
 
-/// Memory aligned to cache lines.
 struct Panels {
     memory: Vec<f64>,
     offset: usize,
 }
 
 impl Panels {
-    /// Allocates memory for the given number of values of eight lanes each.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);

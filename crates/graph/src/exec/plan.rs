@@ -25,9 +25,7 @@ use crate::ops::Op;
 pub(crate) enum Region {
     /// A slot of the arena during planning, and rows of the arena afterwards.
     Arena(u32),
-    /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values, with one number per element.
     Pool,
     Register(u32),
 }
@@ -99,7 +97,6 @@ pub(crate) enum Instruction {
     Rows {
         kernel: RowsKernel,
         target: Target,
-        /// The columns of data with their coefficients.
         terms: Box<[[Arg; 2]]>,
         added: Option<Arg>,
     },
@@ -226,12 +223,10 @@ pub(crate) enum Step {
         kernel: DenseKernel,
         slot: u32,
         offset: usize,
-        /// The operands and their shapes.
         args: Vec<(Arg, Shape)>,
         shape: Shape,
     },
     Solver {
-        /// The index of the call in the plan.
         call: usize,
         slot: u32,
         offset: usize,
@@ -493,7 +488,6 @@ impl Planner<'_> {
         rows
     }
 
-    /// Returns the operand as consecutive rows, as matrix kernels require.
     pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
         let arg = self.operand(id);
         let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
@@ -730,7 +724,6 @@ impl Step {
         }
     }
 
-    /// Returns the number of instructions and the number of rows that they move.
     fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),

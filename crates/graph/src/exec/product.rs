@@ -225,7 +225,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Returns the kernel of linear predictors. The added value is absent, a number per row, or a row of lanes per row.
 pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     match splat {
         None => by_rows_fn::<Addition<false, false>>(simd),

@@ -402,7 +402,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes a step, which computes approximately `cost` values.
     unsafe fn step(&self, step: &Step, cost: usize) {
         let lanes = self.lanes;
         // SAFETY: the plan's offsets are inside the arena, pool and inputs (see `Program::run`).

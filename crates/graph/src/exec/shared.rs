@@ -17,7 +17,6 @@ use crate::scalar;
 pub struct SharedProgram {
     graph: Graph,
     lanes: Program,
-    /// The sums over lanes, whose arguments are the first outputs of `lanes`.
     sums: Vec<NodeId>,
 }
 

@@ -23,7 +23,6 @@ use crate::ops::ElemOp;
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
-    /// The column of weights, and the weighted sum.
     weighted: Option<(NodeId, Sink)>,
 }
 
@@ -104,8 +103,6 @@ impl Planner<'_> {
         all
     }
 
-    /// Returns the instruction for sums whose operands are `read`. It has a target for inverse logits if they are
-    /// stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -167,7 +164,6 @@ impl Planner<'_> {
 
 #[derive(Clone)]
 pub(crate) struct Classes {
-    /// The index of the weight of each row.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
     /// The slot and the offset of the rows for the products of the classes.
@@ -240,7 +236,6 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const WEIGHTS: u8 = WEIGHTS;
 }
 
-/// The number of rows that are sorted by weight together.
 const SORTED: usize = 16;
 
 /// The number of factors below 2 whose product is certain not to overflow.
@@ -248,7 +243,6 @@ const FACTORS: usize = 512;
 
 /// Some rows, sorted into runs of equal weight.
 struct Runs {
-    /// The rows, run after run.
     rows: [u8; SORTED],
     /// The end of each run, followed by the weights of the runs.
     ends: [u8; SORTED],

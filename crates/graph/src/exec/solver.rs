@@ -14,7 +14,6 @@ use crate::solver::{self, Engine, Kept, Roles};
 
 pub(crate) struct Call {
     solver: Arc<Solver>,
-    /// The same pass with looser tolerances.
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,

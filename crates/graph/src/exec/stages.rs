@@ -17,7 +17,6 @@ pub(crate) enum Role {
     View,
     /// An elementwise value, or a row-wise product with a long matrix.
     Map,
-    /// Sums and scatters, and sums of the rows of a long matrix.
     Sink,
     Dense,
 }
@@ -55,10 +54,8 @@ impl KernelDraft {
     }
 }
 
-/// The kernels by stage and shape.
 pub(crate) type Kernels = BTreeMap<(u32, Shape), KernelDraft>;
 
-/// The dense nodes by stage.
 pub(crate) type DenseNodes = BTreeMap<u32, Vec<NodeId>>;
 
 pub(crate) struct Stages {

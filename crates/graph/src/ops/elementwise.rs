@@ -187,7 +187,6 @@ macro_rules! arity_of {
 }
 pub(crate) use {arity_of, bind_args};
 
-/// The value of 1/√(2π).
 pub(crate) const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 macro_rules! declare {

@@ -19,7 +19,6 @@ impl ValueRange {
         above: false,
     };
 
-    /// The range [0, 1] of a distribution function.
     pub(crate) const PROBABILITY: Self = Self {
         low: 0.0,
         high: 1.0,
@@ -155,18 +154,12 @@ impl ValueRange {
 /// slope in all of the range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
-/// No replacement is needed.
 pub(crate) const ANY: Harmless = |_| None;
-/// Arguments must be above 0.
 pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);
-/// Arguments must not be below 0.
 pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
-/// Arguments must not be close to overflow.
 pub(crate) const MODEST: Harmless =
     |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
 /// The bounds of the arguments, which are within (0, 1) or not 0, are not compared with ranges.
 pub(crate) const HALF: Harmless = |_| Some(0.5);
-/// Arguments must be below 0.
 pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);
-/// Arguments must be above 1.
 pub(crate) const ABOVE_ONE: Harmless = |_| Some(2.0);

@@ -286,7 +286,6 @@ pub(super) fn lambert_slope(g: &mut Graph, w: NodeId) -> NodeId {
     g.div(e, d)
 }
 
-/// Returns the log density of the beta distribution at x.
 pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> NodeId {
     let (one, minus, norm) = (g.constant(1.0), g.neg(x), g.elem(ElemOp::Lbeta, &[a, b]));
     let (log_x, log_y) = (g.log(x), g.elem(ElemOp::Log1p, &[minus]));

@@ -37,7 +37,6 @@ struct Parts {
 }
 
 impl Parts {
-    /// Splits a node into its two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -128,7 +127,6 @@ impl Spectrum {
     }
 }
 
-/// Returns the inverse of a complex matrix, from the system of its parts.
 fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
     let minus = g.neg(v.im);
     let all = g.concat(&[v.re, v.im, minus]);
@@ -198,7 +196,6 @@ fn column_sums(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     g.matmul(ones, x, dims)
 }
 
-/// Repeats the number of each column in all rows.
 fn down_columns(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     let index: Vec<u32> = (0..n * n).map(|at| (at / n) as u32).collect();
     g.gather(x, &index)

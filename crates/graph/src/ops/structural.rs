@@ -128,7 +128,6 @@ pub(crate) fn cholesky_value(n: usize, a: &[f64]) -> Vec<f64> {
     l
 }
 
-/// Returns the eigenvalues and eigenvectors of the symmetric part.
 pub(crate) fn eigen_value(n: usize, a: &[f64]) -> Vec<f64> {
     let symmetric: Vec<f64> = (0..n * n)
         .map(|at| 0.5 * (a[at] + a[at % n * n + at / n]))
@@ -214,7 +213,6 @@ pub(crate) fn solve_value(
     (x, log_det)
 }
 
-/// Expands a product with a constant factor and a small extent to elementwise operations.
 pub(crate) fn small_matmul(
     g: &mut Graph,
     left: NodeId,
@@ -489,7 +487,6 @@ fn solve_factor_adjoint(
     g.neg(outer)
 }
 
-/// Returns the adjoint of a symmetric matrix from the adjoints of its eigenvalues and eigenvectors.
 fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
@@ -503,7 +500,6 @@ fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> Node
     symmetric_part(g, all, n)
 }
 
-/// Returns the tangents of eigenvalues and eigenvectors from the tangent of their matrix.
 fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let tangent = symmetric_part(g, tangent, n);
@@ -516,7 +512,6 @@ fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> Node
     g.concat(&[of_values, of_vectors])
 }
 
-/// Returns (A + Aᵀ)/2.
 fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     let half = g.constant(0.5);
     let transposed = g.transpose(a, n, n);

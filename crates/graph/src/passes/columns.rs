@@ -55,7 +55,6 @@ impl<'a> Folder<'a> {
         Self { graph, uses }
     }
 
-    /// Returns the data and the linear predictor of a product, if the data can be moved into the predictor.
     fn foldable(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         let (data, predictor) = graph.data_factor(id)?;

@@ -86,7 +86,6 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     out.rebuild(op, &args, graph.shape(id))
 }
 
-/// Returns the operation with its tables interned in `out`.
 fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     match op {
         Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),

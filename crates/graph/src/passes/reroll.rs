@@ -36,7 +36,6 @@ const SPLIT_SHARE: usize = 8;
 enum Class {
     Constant,
     Element(NodeId),
-    /// A node that is unlike all others.
     Unique(NodeId),
     /// A member of a pack, or elements of members.
     Pack(u32),
@@ -76,19 +75,15 @@ impl Pack {
 struct Classes {
     of: Vec<Class>,
     packs: Vec<Pack>,
-    /// The offset of each member's elements in the vector of its pack.
     start: Vec<u32>,
 }
 
-/// The multiplicities of (sum, element) pairs.
 type Weights = HashMap<(u32, u32), f64>;
 
 type Leaf = (NodeId, f64);
 
 struct Sums {
-    /// The leaves of each long sum by its root.
     leaves: HashMap<NodeId, Vec<Leaf>>,
-    /// Whether each node is inside a long sum.
     interior: Vec<bool>,
 }
 
@@ -304,7 +299,6 @@ fn class_of(
     Class::Pack(pack)
 }
 
-/// Returns the argument positions whose identity splits each pack.
 fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
     classes
         .packs
@@ -344,7 +338,6 @@ fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// An element of an old node, in the new graph.
 #[derive(Clone, Copy)]
 enum Element {
     Constant(f64),

@@ -7,7 +7,6 @@
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{MatMul, Op, ScatterMap};
 
-/// The largest number of scalars of a scalarised graph.
 const MOST: usize = 2048;
 
 /// Converts a graph to scalar form, with one output per element of each output. Returns `None` if the result is too

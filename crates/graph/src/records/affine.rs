@@ -58,7 +58,6 @@ impl Data {
         }
     }
 
-    /// Applies an elementwise operation. The result is a new column if an argument is a column.
     fn apply(op: ElemOp, args: &[&Self], records: usize) -> Self {
         let constants: Option<Vec<f64>> = args
             .iter()
@@ -163,7 +162,6 @@ impl Element {
 /// The largest number of terms in a form. With more terms, a matrix product is faster.
 const TERMS: usize = 4096;
 
-/// Classifies the elements of every node.
 pub(super) fn elements(graph: &Graph) -> Vec<Vec<Element>> {
     let records = graph.record_count().unwrap_or(0);
     let mut found: Vec<Vec<Element>> = Vec::with_capacity(graph.len());
@@ -306,7 +304,6 @@ fn elementwise(op: ElemOp, args: &[&Element], records: usize) -> Element {
     affine(op, args, records).map_or(Element::Other, |form| Element::Affine(Arc::new(form)))
 }
 
-/// Applies an operation to affine arguments and returns the result if it is affine.
 fn affine(op: ElemOp, args: &[&Element], records: usize) -> Option<Form> {
     let add = |a: Form, b: Form| -> Option<Form> {
         let mut terms = a.terms;

@@ -62,7 +62,6 @@ impl Predictor {
         }
     }
 
-    /// Returns the number of values per record in the scratch memory.
     fn stride(&self) -> usize {
         self.coordinates.len() + 2 * self.by_record.len()
     }
@@ -92,7 +91,6 @@ impl Predictor {
         }
     }
 
-    /// Calls `f` with every coordinate and coefficient of a gathered record.
     fn each(&self, row: &[f64], mut f: impl FnMut(usize, f64)) {
         let (fixed, own) = row.split_at(self.coordinates.len());
         for (coordinate, coefficient) in self.coordinates.iter().zip(fixed) {

@@ -44,7 +44,6 @@ pub struct RecordGraph {
     value: Program,
     gradient: Program,
     product: OnceLock<Program>,
-    /// The program that computes the gradient and the product together.
     both: OnceLock<Program>,
     support: Support,
     linear: Option<Linear>,

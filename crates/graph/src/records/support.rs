@@ -10,7 +10,6 @@ const FEW: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
-    /// The coordinates on which every batch depends, in ascending order.
     always: Vec<u32>,
     /// For each table, the coordinate of each index of a record column.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,

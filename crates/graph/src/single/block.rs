@@ -45,7 +45,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the first elements of a target and of the operand from which it is computed, for each lane.
     unsafe fn rows(
         &self,
         target: &Location,
@@ -205,7 +204,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
         // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.

@@ -127,7 +127,6 @@ pub(super) unsafe fn accumulate_rows(
     add_rows(simd, dst, src, stride, rows, n);
 }
 
-/// Provides the kernel of an operation, if the row of the table has one.
 trait MaybeFast {
     fn kernel(simd: Simd) -> Option<MapKernel>;
 }

@@ -41,7 +41,6 @@ impl<'a> Phases<'a> {
         self.graph.placement(id) == Placement::Lane
     }
 
-    /// Returns the shared values that lanes, sums or outputs read.
     pub(super) fn early(&self) -> Vec<NodeId> {
         let graph = self.graph;
         let is_early = |id: NodeId| !self.lane(id) && !self.after_sum[id.index()] && !self.leaf(id);
@@ -62,7 +61,6 @@ impl<'a> Phases<'a> {
         self.graph.ids().filter(is_sum).collect()
     }
 
-    /// Returns the lane values that sums and outputs read.
     pub(super) fn kept(&self, sums: &[SumPlan]) -> Vec<NodeId> {
         let terms = sums.iter().flat_map(|sum| &sum.terms);
         let mut kept: Vec<NodeId> = terms.flat_map(|term| term.values()).collect();
@@ -77,7 +75,6 @@ impl<'a> Phases<'a> {
         !self.lane(id) || self.leaf(id)
     }
 
-    /// Returns the outputs that depend on sums.
     pub(super) fn late(&self) -> Vec<NodeId> {
         let outputs = self.graph.outputs().iter().copied();
         let is_late = |id: &NodeId| self.after_sum[id.index()] && self.graph.op(*id) != Op::LaneSum;
@@ -110,9 +107,7 @@ impl<'a> Phases<'a> {
 pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
     pub(super) pool: Vec<f32>,
-    /// The number of elements of the computed shared values.
     pub(super) shared_len: usize,
-    /// The number of elements that are stored for every lane.
     pub(super) kept_len: usize,
 }
 
@@ -152,7 +147,6 @@ impl Layout {
         layout
     }
 
-    /// Reserves memory for shared values that later phases read.
     pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             self.locations.entry(id).or_insert_with(|| {
@@ -168,7 +162,6 @@ impl Layout {
         }
     }
 
-    /// Reserves memory for values of every lane that sums and outputs read.
     pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             let len = graph.shape(id).len as usize;

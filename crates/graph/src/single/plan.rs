@@ -136,7 +136,6 @@ pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// The locations of values, to which planning adds.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -290,7 +289,6 @@ impl<'a> Planner<'a> {
         Ok(location)
     }
 
-    /// Plans one kernel with its elementwise values and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
         let len = shape.len as usize;
         let inside = draft.reads(self.graph, |sink| sink.map.is_none());
@@ -527,7 +525,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Returns the location of a value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;

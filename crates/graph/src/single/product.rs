@@ -135,7 +135,6 @@ impl Tiling for Narrow {
     const INNER: (usize, usize) = (2, 2);
 }
 
-/// The number of columns that are computed together.
 const COLUMNS: usize = 6;
 
 /// Divides `n` into the smallest number of groups of at most `most`, as equal as possible. Returns the start and the
@@ -210,7 +209,6 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     }
 }
 
-/// The largest number of inner products that are computed together.
 const INNER_SUMS: usize = 24;
 
 /// Computes `R` rows starting at `row`, whose contractions are contiguous.

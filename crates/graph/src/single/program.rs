@@ -38,7 +38,6 @@ pub struct SingleWorkspace {
     pub(super) shared: Vec<f32>,
     blocks: Vec<f32>,
     registers: Vec<f32>,
-    /// One tile of a sum per thread.
     tiles: Vec<Mutex<Vec<f32>>>,
 }
 
@@ -215,7 +214,6 @@ impl SingleProgram {
         }
     }
 
-    /// Runs the steps that are the same for all lanes.
     fn run_shared(
         &self,
         plan: &Plan,

@@ -72,7 +72,6 @@ pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
         .collect()
 }
 
-/// Splits sums into addends if they contain products over lanes.
 fn collect(graph: &Graph, id: NodeId, terms: &mut Vec<Term>) {
     match graph.op(id) {
         Op::Elem(ElemOp::Add) if has_product(graph, id) => {

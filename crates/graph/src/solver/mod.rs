@@ -13,9 +13,7 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{Pass, Solver, SolverKind};
 use crate::passes;
 
-/// Evaluates a graph at a block of lanes.
 pub(crate) trait Engine {
-    /// The number of lanes of a whole vector.
     const GRANULE: usize;
 
     fn simd(&self) -> Simd;
@@ -210,7 +208,6 @@ fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     [first, second]
 }
 
-/// The inputs of a body: the clock, the states and parameters of each copy, and the weights of each copy.
 struct Inputs<'a> {
     all: [&'a [f64]; 1 + 3 * COPIES],
     count: usize,
@@ -289,7 +286,6 @@ impl<E: Engine> Differentiable for Body<'_, E> {
     }
 }
 
-/// The results of a forward pass that the backward pass uses.
 pub(crate) enum Memo {
     Steps(Trajectory),
     /// The roots, followed by their tangents.
@@ -309,7 +305,6 @@ impl Kept {
         self.stale = true;
     }
 
-    /// Returns the memory of steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,

@@ -36,7 +36,6 @@ fn end_name(finite: bool) -> &'static str {
     if finite { "finite" } else { "infinite" }
 }
 
-/// Writes a solver without its name.
 pub(super) fn write(solver: &Solver, most: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match &solver.kind {
         SolverKind::Ode(ode) => {

@@ -3,7 +3,6 @@
 use jensen_graph::{Builder, Expr, ExprError, evaluate};
 use jensen_math::special::{inv_logit, lgamma};
 
-/// Returns the value of a scalar expression plus the log-Jacobians at `z`.
 fn value(builder: &Builder, target: Expr<'_>, z: &[f64]) -> f64 {
     let graph = builder.try_graph(target).expect("a right expression");
     evaluate(&graph, &[z], None)[0][0]

@@ -5,7 +5,6 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
-/// Returns a graph whose input is z of length `dim` and whose output is the scalar that `build` computes from it.
 fn density_graph(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(dim);

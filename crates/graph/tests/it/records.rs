@@ -14,7 +14,6 @@ fn number(k: usize) -> f64 {
 }
 
 struct Data {
-    /// The predictors, record after record.
     x: Vec<f64>,
     y: Vec<f64>,
     group: Vec<usize>,

@@ -273,7 +273,6 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Returns whether a graph computes vectors with one element per row.
 fn has_rows(graph: &Graph, rows: usize) -> bool {
     let graph = passes::compact(graph);
     let known = |id: NodeId| graph.constant_value(id).is_some();

@@ -143,7 +143,6 @@ impl Placed {
     }
 }
 
-/// Returns about `about` round numbers between two ends, with labels.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };

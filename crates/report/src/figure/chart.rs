@@ -6,9 +6,7 @@ use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
 /// The space on the left for tick labels and the axis label, in pixels.
 const LEFT: f64 = 66.0;
-/// The space above for the title.
 const TOP: f64 = 26.0;
-/// The space below for labels.
 const BOTTOM: f64 = 44.0;
 const RIGHT: f64 = 12.0;
 
@@ -139,7 +137,6 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Draws title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,

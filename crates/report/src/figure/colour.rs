@@ -11,7 +11,6 @@ pub(crate) enum Tint {
     Soft,
     Grid,
     Card,
-    /// The colour of the series with this number. The colours repeat.
     Series(usize),
     Good,
     Fair,

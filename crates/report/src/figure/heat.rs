@@ -9,10 +9,8 @@ use super::scene::{Anchor, Scene, Stroke, within};
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
-/// The space for the colour scale and its labels, in pixels.
 const RIGHT: f64 = 78.0;
 const BAR: f64 = 12.0;
-/// The distance of the colour scale from the map.
 const BAR_GAP: f64 = 10.0;
 
 /// A heat map of a function of two variables on a regular grid, with contours if requested.

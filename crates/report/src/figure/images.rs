@@ -6,7 +6,6 @@ use super::scene::{Anchor, Scene, Stroke, within};
 
 const FRAME: f64 = 1.0;
 
-/// The largest number of pixels of an image.
 const LARGEST: usize = 1 << 24;
 
 /// A grey or colour image.

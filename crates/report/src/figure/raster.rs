@@ -185,7 +185,6 @@ fn pixmap(image: &Image) -> Pixmap {
     map
 }
 
-/// Returns the outlines of a text that starts at the origin, on its base line.
 fn letters(text: &str, size: f64) -> Option<Path> {
     let scale = size / f64::from(font().units_per_em());
     let mut pen = Letters {

@@ -10,7 +10,6 @@ use crate::text;
 const NAME: f64 = 11.5;
 const LABEL: f64 = 11.0;
 
-/// Returns the width of the longest label in pixels.
 fn longest(labels: &[String]) -> f64 {
     let widths = labels.iter().map(|label| text_width(label, NAME));
     widths.fold(0.0, f64::max)
@@ -99,7 +98,6 @@ pub(super) fn sparkline(draws: &[f64]) -> Scene {
     scene
 }
 
-/// The position of a density, and whether it has an axis.
 struct Frame {
     left: f64,
     right: f64,

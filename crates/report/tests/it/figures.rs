@@ -4,7 +4,6 @@ use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Seri
 use proptest::prelude::*;
 use tiny_skia::Pixmap;
 
-/// Draws a figure and checks both outputs. Returns the picture and the SVG text.
 fn drawn(figure: &Figure) -> (Pixmap, String) {
     let svg = figure.to_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -26,7 +26,6 @@ pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     }
 }
 
-/// A pseudorandom sequence with one number per decision.
 struct Dice(u64);
 
 impl Dice {
