@@ -13,7 +13,6 @@ use crate::args::CheckArgs;
 use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
 use crate::limits;
 
-/// The extensions of files that are not programs.
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
 /// Runs the command, which prints diagnostics to standard error and one line per program to standard output.
@@ -123,7 +122,6 @@ fn diagnosed(source: &Source, has_data: bool) -> Checked {
     checked
 }
 
-/// Compiles a program with its data as a fit does, and prints notes for the user.
 fn compiled(source: Source) -> Result<Vec<String>, Failure> {
     let request = FitRequest::default();
     let halt = limits::halt(request.max_seconds, request.memory_limit());

@@ -110,6 +110,5 @@ fn no_memory(size: usize) {
     }
 }
 
-/// On other systems, Rust ends the process with its own message.
 #[cfg(not(target_os = "linux"))]
 fn no_memory(_: usize) {}

@@ -73,10 +73,8 @@ pub fn run(args: FitArgs) -> CommandResult {
     })
 }
 
-/// The number of chains that start from the fit.
 const CHAINS: usize = 4;
 
-/// Writes the parameters at the first draws, one file per chain.
 fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     for chain in 1..=CHAINS {

@@ -55,7 +55,6 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
     conclude(args, &rows, tasks.len())
 }
 
-/// Refuses settings that apply only to a single fit in a folder.
 fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     for (flag, given) in [
         (

@@ -39,7 +39,6 @@ fn flow(text: &str) -> String {
     out
 }
 
-/// Writes one indented line, which is folded if it is too long.
 fn fold(line: &str, out: &mut String) {
     let end = if line.trim_start().starts_with("jensen ") {
         " \\"

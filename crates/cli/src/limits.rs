@@ -65,7 +65,6 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
 /// are known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Returns a message if the process has allocated more than `limit` bytes in addition to `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {

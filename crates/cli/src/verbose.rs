@@ -11,7 +11,6 @@ use crate::progress::Describe;
 
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// The shortest time between two lines about the same step.
 const PERIOD: Duration = Duration::from_secs(5);
 
 pub fn set(verbose: bool) {
@@ -43,7 +42,6 @@ pub struct Steps {
 
 struct Step {
     name: String,
-    /// The first iteration of the step and the last one so far.
     first: u64,
     last: u64,
     bound: String,

@@ -74,7 +74,6 @@ impl Value {
         }
     }
 
-    /// Creates a value for a reader, which has already checked the shape.
     pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
         Self { shape, elements }
     }
@@ -169,7 +168,6 @@ impl DataSet {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// Returns the data set if all values of the file are data, and the first error otherwise.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),

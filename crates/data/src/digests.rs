@@ -57,7 +57,6 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
-    /// Returns the names of the files with digests, or `None` if the digests cannot be read.
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;

@@ -64,7 +64,6 @@ pub struct ParseError {
     pub excerpt_offset: usize,
 }
 
-/// The number of the error `EMFILE` on Unix.
 const TOO_MANY_FILES: i32 = 24;
 
 impl DataError {

@@ -90,7 +90,6 @@ enum Number {
     Real(f64),
 }
 
-/// The leaves collected so far, at any depth of nested lists.
 enum Leaves {
     None,
     Int(Vec<i64>),
@@ -102,7 +101,6 @@ enum Leaves {
 struct Builder {
     /// The length of the lists at each level, which is known once one list has been closed.
     dims: Vec<Option<usize>>,
-    /// The level of the numbers or tuples.
     leaf_level: Option<usize>,
     leaves: Leaves,
 }
@@ -246,7 +244,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a quoted key, the colon after it, and the space around both.
     fn key(&mut self, what: &str) -> Result<String, DataError> {
         if self.cursor.peek() != Some(b'"') {
             return Err(self.unexpected(what));
@@ -424,7 +421,6 @@ impl Parser<'_> {
         )
     }
 
-    /// Parses a number, or one of the words for a non-finite number.
     #[inline]
     fn number(&mut self) -> Result<Number, DataError> {
         let start = self.cursor.pos;

@@ -168,7 +168,6 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     ))
 }
 
-/// Returns the value of `'key':` in a header.
 fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let at = header.find(&format!("'{key}'"))?;
     Some(

@@ -192,7 +192,6 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// Parses `c(…)` after its opening bracket.
     fn combine(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let mut all = Vector {
             elements: Elements::Int(Vec::new()),
@@ -268,7 +267,6 @@ impl<'a> Parser<'a> {
         Ok(vector)
     }
 
-    /// Parses `integer(n)` or `numeric(n)` after its opening bracket, which gives n zeros.
     fn zeros(&mut self, at: usize, is_integer: bool) -> Result<Vector, DataError> {
         self.skip_space();
         let count = if self.cursor.peek() == Some(b')') {

@@ -5,7 +5,6 @@ use crate::error::{DataError, ParseError};
 /// The number of characters shown on either side of an error. Data files often have megabytes on one line.
 const EXCERPT_REACH: usize = 36;
 
-/// The text of a file, a position in bytes, and the name of the file for messages.
 pub(crate) struct Cursor<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],
@@ -130,7 +129,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns whether a byte may continue a name in Stan or R.
 pub(crate) fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
 }

@@ -166,7 +166,6 @@ impl Lines {
     }
 }
 
-/// The approximate number of values that are formatted before they are written.
 const TOGETHER: usize = 1 << 18;
 
 const SHARE: usize = 16;

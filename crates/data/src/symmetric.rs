@@ -66,7 +66,6 @@ impl Symmetric {
     }
 }
 
-/// Returns the words of each line with content, with their positions.
 fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
     let mut start = cursor.pos;
     let text = cursor.text;
@@ -91,7 +90,6 @@ fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'
         .filter(|(_, words)| !words.is_empty())
 }
 
-/// Parses the row, column and value on a line, numbered as in the file.
 fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
     let [(at, row), (second, column), (third, value)] = words else {
         let message = "expected a row, a column and a value on one line";
@@ -209,7 +207,6 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Builds both triangles of a matrix whose file may contain only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));

@@ -15,7 +15,6 @@ use crate::table::{Cells, Column, Table};
 /// The words that represent a missing value, in upper or lower case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
-/// The message about an empty cell in a column that needs a value in every row.
 const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
                         values parameters of their own";
 
@@ -202,7 +201,6 @@ struct Text<'a> {
     /// The text without the comments before the first row.
     body: &'a str,
     offset: usize,
-    /// The separator of cells, or `None` for blanks.
     separator: Option<u8>,
 }
 
@@ -323,7 +321,6 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The starts of a record's cells, and whether it ends within quotes.
 struct RawCells {
     starts: Vec<usize>,
     quoted: bool,

@@ -45,7 +45,6 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
-    /// The lock of the thread that builds the programs for second derivatives.
     making: Mutex<()>,
     pattern: OnceLock<Option<Arc<Pattern>>>,
     ending: Ending,
@@ -96,7 +95,6 @@ pub(crate) struct ThreadState {
     pub(crate) inputs: Vec<Vec<f64>>,
 }
 
-/// A matrix to which several threads write disjoint lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     data: *mut f64,

@@ -90,7 +90,6 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site of each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 

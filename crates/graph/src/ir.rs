@@ -512,7 +512,6 @@ impl Graph {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }
 
-    /// Adds a constant table even if an equal table exists.
     pub(crate) fn push_const(&mut self, data: Arc<[f64]>) {
         let id = ConstId::new(self.consts.len());
         self.const_lookup
@@ -522,7 +521,6 @@ impl Graph {
         self.consts.push(data);
     }
 
-    /// Adds an index list even if an equal list exists.
     pub(crate) fn push_index(&mut self, data: Arc<[u32]>) {
         let id = IndexId::new(self.indices.len());
         self.index_lookup

@@ -225,9 +225,7 @@ struct Sets {
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
     joined: usize,
-    /// Scratch memory for the coordinates that a union contains.
     marked: Vec<bool>,
-    /// Scratch memory for the sets that a union has visited.
     seen: Vec<u32>,
     round: u32,
 }

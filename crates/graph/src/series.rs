@@ -251,7 +251,6 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// Returns the result of a linear operation on an affine argument, or `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -301,7 +300,6 @@ impl Search {
     }
 }
 
-/// Returns the elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {

@@ -368,7 +368,6 @@ impl<'a> Words<'a> {
             .ok_or_else(|| format!("the line ends where {what} was expected"))
     }
 
-    /// Consumes the next word if it is `flag`, and returns whether it was.
     fn flag(&mut self, flag: &str) -> bool {
         self.rest.next_if_eq(&flag).is_some()
     }

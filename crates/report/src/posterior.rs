@@ -152,7 +152,6 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     }
 }
 
-/// Adds "… and n more" below a list that shows only its first entries.
 fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     if total > shown {
         page.put(format_args!(
@@ -162,7 +161,6 @@ fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     }
 }
 
-/// Groups parameters by variable, and returns the variables with at least two elements in order.
 fn variables(parameters: &[Parameter]) -> Vec<(&str, Vec<&Parameter>)> {
     let mut groups: Vec<(&str, Vec<&Parameter>)> = Vec::new();
     for p in parameters {

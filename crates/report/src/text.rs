@@ -76,7 +76,6 @@ pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     group(&text)
 }
 
-/// Formats a number as a product with a power of ten in superscripts, such as 1.2×10⁻⁷.
 pub(crate) fn scientific(x: f64, digits: usize) -> String {
     let text = format!("{x:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -5,7 +5,6 @@ use crate::mutate::Dice;
 
 const N: usize = 3;
 
-/// The names in scope, by type.
 #[derive(Default)]
 struct Scope {
     ints: Vec<String>,

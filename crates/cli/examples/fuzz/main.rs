@@ -37,7 +37,6 @@ use watch::Watch;
 const PATIENCE: Duration = Duration::from_secs(10);
 const ALLOWED: Duration = Duration::from_secs(2);
 
-/// The number of bytes of memory that one input may use.
 const MEMORY: u64 = 256 << 20;
 
 /// The stack of the thread that does all work, which is as large as that of the command.
@@ -253,7 +252,6 @@ fn ended<T, E>(result: Result<T, E>) -> Result<(), String> {
     Ok(())
 }
 
-/// Parses rows of a table from text and from an array.
 fn points_of(bytes: &[u8]) -> Result<(), String> {
     let request = PointRequest::default();
     for table in [
@@ -297,7 +295,6 @@ fn model(source: &str) -> Result<Model, Error> {
     Model::compile(source, "x.stan", &DataSet::new(), &build)
 }
 
-/// Compiles a program and evaluates it at the origin.
 fn compile(bytes: &[u8]) -> Result<(), String> {
     // Without values, programs with data fail at their first declaration. Without the block of data, the attack reaches
     // more of the compiler.
@@ -335,7 +332,6 @@ fn values(model: &Model) -> Option<Vec<f64>> {
         .map(|answer| answer.value)
 }
 
-/// Checks that a well-typed program compiles, and that its graph and its interpreter agree.
 fn agree(bytes: &[u8]) -> Result<(), String> {
     let source = text(bytes);
     let model = match model(&source) {

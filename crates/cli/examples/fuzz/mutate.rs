@@ -19,7 +19,6 @@ impl Dice {
     }
 }
 
-/// Texts that often make readers and compilers fail.
 const PIECES: [&str; 28] = [
     "0",
     "-1",

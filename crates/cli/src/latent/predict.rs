@@ -49,7 +49,6 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Writes to the file that `--out` names, or to standard output.
 fn write(args: &PredictArgs, text: &str) -> Result<(), Failure> {
     match &args.out {
         None => print(text),

@@ -17,7 +17,6 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, write_rows};
 use crate::terminal::start_threads;
 
-/// The number of documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;
 
 fn is_corpus(path: &Path) -> bool {
@@ -134,7 +133,6 @@ impl Prediction<'_> {
         })
     }
 
-    /// Writes all proportions, with one row per document and one column per topic.
     fn matrix(
         &self,
         args: &PredictArgs,

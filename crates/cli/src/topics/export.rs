@@ -26,7 +26,6 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Writes the expected probabilities of all words, with one row per topic.
 fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
@@ -43,7 +42,6 @@ fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failur
     })
 }
 
-/// Writes the most probable words of each topic, one per line.
 fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {

@@ -189,7 +189,6 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Replaces the reconstructions of values that are present by these values.
 fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
     let mut row = vec![0.0; rows.width()];
     for (means, index) in means.chunks_mut(rows.width()).zip(indices) {

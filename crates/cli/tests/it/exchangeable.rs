@@ -144,7 +144,6 @@ fn a_logistic_regression_has_its_draws_integrated_out() {
     assert!(gap.abs() < 0.5, "{gap} nats apart");
 }
 
-/// Checks that the command fails with this exit code and a message that contains all of these words.
 fn refused(model: &str, flags: &[&str], code: i32, words: &[&str]) {
     let (model, data) = corpus(model);
     let mut args = vec!["fit", model.as_str(), data.as_str()];

@@ -338,7 +338,6 @@ fn wait_for_checkpoint(folder: &Path) {
     }
 }
 
-/// Returns the arguments of a slow run with frequent checkpoints.
 fn slow_run<'a>(model: &'a str, data: &'a str, out: &'a str, iterations: &'a str) -> Vec<&'a str> {
     let mut args = vec!["fit", model, data, "--out", out, "--max-iters", iterations];
     args.extend(SLOW);

@@ -696,7 +696,6 @@ fn small_corpus(desk: &Desk) -> String {
     corpus
 }
 
-/// A way to damage a corpus, and the expected message.
 #[cfg(all(feature = "topics", target_os = "linux"))]
 type Change = (&'static str, fn(&Path));
 

@@ -29,7 +29,6 @@ fn strides(desk: &Desk, name: &str, mixed: bool) -> (String, Vec<usize>) {
     (desk.file(name, &text), levels)
 }
 
-/// Parses the columns of states, which are the probabilities followed by the path.
 fn states(text: &str) -> Vec<(Vec<f64>, usize)> {
     let lines = text.lines().skip(1);
     lines

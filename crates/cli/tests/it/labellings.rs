@@ -7,7 +7,6 @@ const DATA: &str = "transformed data {
     vector[18] y = [-6.4, -5.7, -6.1, -5.9, -6.6, -6.3, 0.2, -0.4, 0.1, 0.5, 7.2, 6.6, 7.1, 6.9, 7.6, 6.4, 7.3, 6.7]';
 }";
 
-/// Fits a program to these data, checks the exit code, and returns `fit.json`.
 #[track_caller]
 fn fitted(program: &str, more: &[&str], code: i32) -> Value {
     let desk = Desk::new();

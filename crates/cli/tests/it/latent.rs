@@ -315,7 +315,6 @@ fn mistakes_are_output_where_they_are() {
     );
 }
 
-/// Writes a table of a noisy curve, and fits a process to it.
 fn curve(desk: &Desk, more: &[&str]) -> (String, Value) {
     let rows: String = (0..40)
         .map(|i| {

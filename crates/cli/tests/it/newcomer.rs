@@ -12,7 +12,6 @@ model { theta ~ normal(0, 100); y ~ normal(theta[group], 0.1); }
 generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | theta[group[n]], 0.1); }
 ";
 
-/// Returns twelve rows of three groups, whose values are near 10, 20 and 30.
 fn table() -> String {
     let mut text = "group,y\n".to_owned();
     for row in 0..12 {

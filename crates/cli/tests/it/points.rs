@@ -7,7 +7,6 @@ use std::fs;
 use crate::common::{Desk, jensen, read_json};
 use serde_json::Value;
 
-/// Writes points around three centres of a plane, in a fixed pattern.
 fn plane(desk: &Desk) -> String {
     let mut text = "x,y\n".to_owned();
     for i in 0..90 {

@@ -138,7 +138,6 @@ fn abstracts_become_topics_that_predict() {
     proportions_tell_fields_apart(&run);
 }
 
-/// Documents of one field must be closer to each other than to documents of other fields.
 fn proportions_tell_fields_apart(run: &str) {
     let lines = jensen([
         "topics",

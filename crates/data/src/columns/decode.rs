@@ -22,7 +22,6 @@ enum Kind {
     Text,
 }
 
-/// A column, if the type of its elements is supported.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
@@ -209,7 +208,6 @@ impl Levels {
         })
     }
 
-    /// Returns the length of the first list, and the first row whose list has another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -329,7 +327,6 @@ impl Decoded {
     }
 }
 
-/// The cells of a table's column, collected from one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
@@ -338,7 +335,6 @@ pub(super) enum CellsOfColumn {
 }
 
 impl CellsOfColumn {
-    /// # Errors
     /// Fails for lists of words, which cannot be columns of a table.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {

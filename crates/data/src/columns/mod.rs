@@ -49,7 +49,6 @@ pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
     rows: u64,
-    /// The distinct words of each column, computed on first use.
     words: Vec<OnceLock<Vec<String>>>,
 }
 

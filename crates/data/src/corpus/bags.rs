@@ -74,7 +74,6 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// Returns the path of the list of words that belongs to `bags` by its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -170,7 +169,6 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer, or returns `false` at the end of the file.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;
@@ -313,7 +311,6 @@ impl BagReader {
         Ok(true)
     }
 
-    /// Completes a document, or returns `false` after the last one.
     fn triplets(&mut self, bags: &mut Bags) -> Result<bool, DataError> {
         loop {
             let Kind::Triplets {

@@ -189,7 +189,6 @@ impl Built {
         self.skipped.add(&written.skipped);
     }
 
-    /// Checks that at least one training document remains.
     pub(crate) fn check(&self, sources: &Sources) -> Result<(), DataError> {
         if self.documents + self.heldout_documents == 0 {
             return Err(nothing_left(sources, self));

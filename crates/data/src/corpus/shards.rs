@@ -223,7 +223,6 @@ impl Corpus {
         shard.visit(part, index, visit);
     }
 
-    /// Returns the shard of a document, and the index of the document in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
@@ -240,7 +239,6 @@ pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usi
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Checks that there are at most as many shards as training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(
@@ -273,7 +271,6 @@ pub(crate) fn write_shard(
     Ok(CorpusFile::open(&path)?.digest().to_owned())
 }
 
-/// Writes the list of shards, which turns the folder into a corpus.
 pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
     let list = serde_json::to_vec(&List {
         version: 1,

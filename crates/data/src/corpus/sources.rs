@@ -243,7 +243,6 @@ impl Sources {
     }
 }
 
-/// Collects the files under a folder, sorted by name.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let io = |error: std::io::Error| DataError::io("read the folder", folder, &error);
     let mut entries = Vec::new();

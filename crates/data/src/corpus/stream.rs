@@ -171,7 +171,6 @@ impl<'a> Extract<'a> {
     }
 }
 
-/// Extracts two fields of a JSON object without parsing the others.
 struct Fields<'f> {
     text: &'f str,
     id: Option<&'f str>,

@@ -111,7 +111,6 @@ enum Role {
     Trailing,
     /// The character joins two parts of a word, in which it is replaced by the given character.
     Joint(char),
-    /// The character separates words.
     Gap,
 }
 

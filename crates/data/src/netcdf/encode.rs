@@ -200,7 +200,6 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// Adds a variable with the given leading dimensions, followed by separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,

@@ -12,7 +12,6 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the argument with one of `names`, or the argument at `position`.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
@@ -173,7 +172,6 @@ impl Parser<'_> {
         self.arithmetic(at, b'^', &base, &power)
     }
 
-    /// Consumes the next operator and the space around it, if it is one of `operators`.
     fn operator(&mut self, operators: &[u8]) -> Option<u8> {
         self.skip_space();
         let found = self.cursor.peek().filter(|b| operators.contains(b))?;

@@ -176,7 +176,6 @@ impl Graph {
         self.scatter(&[(x, ScatterMap::Index(id))], len)
     }
 
-    /// Splits x into a scalar factor and the rest, if it is a product with a scalar.
     pub(super) fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
             return None;
@@ -240,7 +239,6 @@ impl Graph {
         merged
     }
 
-    /// Returns a single gather if all parts are selected from the same value.
     fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
         let source = match self.op(parts[0]) {
             Op::Gather(_) => self.args(parts[0])[0],

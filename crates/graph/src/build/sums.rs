@@ -89,7 +89,6 @@ impl Graph {
         Some((scalar, self.mul(data, rest)))
     }
 
-    /// Returns the constant factor and the other factor of a product of two vectors.
     pub(crate) fn data_factor(&self, product: NodeId) -> Option<(NodeId, NodeId)> {
         let [a, b] = self.args(product)[..] else {
             return None;

@@ -241,7 +241,6 @@ struct Writer<'a> {
     free: Vec<u32>,
     position: HashMap<NodeId, RowAddress>,
     reads: Vec<u32>,
-    /// Whether a product is computed together with the addition that uses it.
     merged: Vec<bool>,
 }
 

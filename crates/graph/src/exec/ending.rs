@@ -9,7 +9,6 @@ type Asked = dyn Fn() -> bool + Send + Sync;
 /// Work that the caller may abandon.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Runs a piece of work and returns whether it finished.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
 /// An interrupt of evaluations, for a time limit or a cancellation by the user. The result of an interrupted evaluation
@@ -63,7 +62,6 @@ const BETWEEN: usize = 1 << 20;
 /// and half of a second. The thread and the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
-/// Counts the values that one thread has computed since its last check.
 pub(crate) struct Patience {
     ending: Ending,
     worked: Cell<usize>,

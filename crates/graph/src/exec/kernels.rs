@@ -56,7 +56,6 @@ pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 /// Computes `dst[index[r]] += a[r] · b[r]`. Destination rows are `lanes` apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
-/// An elementwise operation, or a multiplication merged with an addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MapOp {
     Elem(ElemOp),
@@ -224,7 +223,6 @@ impl Product for Pair {
 
 trait SlowOp {
     const ARITY: usize;
-    /// Applies the definition of the slow evaluator to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 

@@ -178,7 +178,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the instructions of a linear predictor. Its added value is an operand of the kernel.
     pub(super) fn predictor_instructions(
         &mut self,
         predictor: &Predictor,

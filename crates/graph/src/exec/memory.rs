@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A number of rows in the arena, with the first and last step that uses them.
 pub(crate) struct Slot {
     pub rows: usize,
     pub first: usize,

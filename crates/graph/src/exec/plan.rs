@@ -192,7 +192,6 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Returns the number of rows that the instruction moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -273,7 +272,6 @@ pub(super) struct Planner<'a> {
     pub(super) ones: Arg,
 }
 
-/// Plans the evaluation of a graph's outputs for batches of at most `records` records.
 pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
     let mut planner = Planner {
         graph,
@@ -304,7 +302,6 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 }
 
 impl Planner<'_> {
-    /// Allocates the inputs, and the constants and shared values that lane steps read.
     fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {

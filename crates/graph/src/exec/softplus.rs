@@ -128,7 +128,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the distinct values of known weights, if there are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
@@ -197,7 +196,6 @@ pub(crate) struct Products<'a> {
     numbers: &'a [u8],
     weights: &'a [f64],
     products: *mut f64,
-    /// Whether logarithms are taken after these rows.
     end: bool,
 }
 
@@ -241,7 +239,6 @@ const SORTED: usize = 16;
 /// The number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
-/// Some rows, sorted into runs of equal weight.
 struct Runs {
     rows: [u8; SORTED],
     /// The end of each run, followed by the weights of the runs.

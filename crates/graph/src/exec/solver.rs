@@ -17,7 +17,6 @@ pub(crate) struct Call {
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
-    /// The number of lanes that are solved together.
     group: usize,
     /// The index of the memo that the call shares with another pass with the same arguments.
     pub memo: Option<usize>,

@@ -112,7 +112,6 @@ impl Stages {
         stages
     }
 
-    /// Finds the stages for `outputs`. The values in `known` are leaves.
     #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,
@@ -241,7 +240,6 @@ impl Stages {
         }
     }
 
-    /// Returns whether the scatter `node` adds into the rows of its source scatter.
     fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
         self.continued_scatter(graph, node) == Some(source)
     }

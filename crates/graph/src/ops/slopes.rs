@@ -70,7 +70,6 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     })
 }
 
-/// Returns the derivative with respect to t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
     let (x, y, norm) = (

@@ -205,7 +205,6 @@ fn diagonal(n: usize) -> Vec<u32> {
     (0..n).map(|i| (i * (n + 1)) as u32).collect()
 }
 
-/// Returns the adjoint of the matrix from the adjoints of its eigenvalues and eigenvectors.
 pub(super) fn adjoint(
     g: &mut Graph,
     node: NodeId,
@@ -242,7 +241,6 @@ pub(super) fn adjoint(
     join(g, all, n, hermitian)
 }
 
-/// Returns the tangents of eigenvalues and eigenvectors from the tangent of the matrix.
 pub(super) fn tangent(
     g: &mut Graph,
     node: NodeId,

@@ -738,7 +738,6 @@ fn solver_vjp(
     }
 }
 
-/// Returns the tangent of a pass of a solver, with the limits of [`solver_vjp`].
 fn solver_jvp(
     g: &mut Graph,
     id: crate::ir::SolverId,

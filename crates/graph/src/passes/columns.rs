@@ -7,7 +7,6 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// The largest number of values in new columns.
 const MOST: usize = 1 << 26;
 
 pub(super) fn fold_factors(graph: Graph) -> Graph {

@@ -10,13 +10,11 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{MatMul, Op};
 use crate::passes::compact::import;
 
-/// The smallest number of elements of a sum that is changed.
 const SHORT: usize = 16;
 
 /// The number of elements in the first sample. All elements are examined only if the sample has repeats.
 const SAMPLE: usize = 512;
 
-/// The largest number of operations of one sum that are examined.
 const MOST: usize = 4096;
 
 /// Replaces sums over repeated elements by weighted sums over distinct ones. The outputs stay the same.

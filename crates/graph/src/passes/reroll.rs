@@ -17,7 +17,6 @@ use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op};
 use crate::passes::compact::{compact, import};
 
-/// The smallest number of scalar terms of a sum that is treated as one long sum.
 const LONG_SUM: usize = 16;
 
 /// The largest number of elements of a vector that is packed with its copies.
@@ -37,7 +36,6 @@ enum Class {
     Constant,
     Element(NodeId),
     Unique(NodeId),
-    /// A member of a pack, or elements of members.
     Pack(u32),
 }
 
@@ -87,7 +85,7 @@ struct Sums {
     interior: Vec<bool>,
 }
 
-/// Returns a graph with the same outputs in which unrolled copies are vectors; see the [module documentation](self).
+/// Returns a graph with the same outputs in which unrolled copies are vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -378,7 +376,6 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
-    /// Returns the pack of which `id` is a member, if the pack becomes a vector.
     fn rolled_pack(&self, id: NodeId) -> Option<u32> {
         match self.classes.of[id.index()] {
             Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {

@@ -233,7 +233,6 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
     }
 }
 
-/// Classifies an element selected by record, which is data or a single coordinate.
 fn by_record(indices: &Arc<[u32]>, from: &[Element]) -> Element {
     let column = |values: Vec<f64>| {
         if values

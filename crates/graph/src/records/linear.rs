@@ -16,7 +16,6 @@ use crate::ops::Op;
 /// The largest number of predictors per record. It is also the largest number of values per record in a table.
 const WIDTH: usize = 4;
 
-/// The largest number of columns of data that the link may read.
 const COLUMNS: usize = 64;
 
 /// The predictors and the link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw
@@ -164,7 +163,6 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// Returns the leaves of a value whose elements are all data or affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {

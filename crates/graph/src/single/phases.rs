@@ -16,7 +16,6 @@ pub(super) struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// # Errors
     /// Fails with [`Unsupported`] if lanes read a value that depends on a sum over lanes.
     pub(super) fn of(graph: &'a Graph) -> Result<Self, Unsupported> {
         let mut after_sum = vec![false; graph.len()];
@@ -81,7 +80,6 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// Returns for each value whether the late outputs depend on it.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];

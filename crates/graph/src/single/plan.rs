@@ -21,7 +21,6 @@ pub(super) const TILE: usize = 1024;
 pub(super) enum Region {
     Pool,
     SharedInput(u32),
-    /// An input of `stride` elements per lane.
     LaneInput(u32),
     Shared,
     /// A value stored for all lanes, at `offset` times the number of lanes.

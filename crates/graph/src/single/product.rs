@@ -187,7 +187,6 @@ match rows {
     }
 }
 
-/// Computes `R` vectors of rows starting at `row`.
 #[inline(always)]
 unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;

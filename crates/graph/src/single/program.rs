@@ -42,7 +42,6 @@ pub struct SingleWorkspace {
 }
 
 impl SingleWorkspace {
-    /// Calls `work` with a tile that belongs to the current thread.
     pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
         let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
         let mut tile = self.tiles[which]
@@ -237,7 +236,6 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    /// Creates the memory of an evaluation that writes nothing.
     pub(super) fn read_only<'a>(
         &self,
         workspace: &SingleWorkspace,

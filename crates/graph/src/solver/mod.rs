@@ -288,7 +288,6 @@ impl<E: Engine> Differentiable for Body<'_, E> {
 
 pub(crate) enum Memo {
     Steps(Trajectory),
-    /// The roots, followed by their tangents.
     Roots(Vec<f64>),
     Levels(Vec<u32>),
 }

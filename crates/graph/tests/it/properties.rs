@@ -510,7 +510,6 @@ fn recursions_stay_sequential_and_linear() {
     );
 }
 
-/// Returns a logistic regression over `n` records with separate vectors of predictors.
 fn logistic(n: usize, predictor: impl Fn(usize) -> f64) -> Graph {
     let mut g = Graph::new();
     let z = g.input(3);

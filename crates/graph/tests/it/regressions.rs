@@ -14,7 +14,6 @@ fn numbers(count: usize, from: usize) -> Vec<f64> {
     (0..count).map(|k| number(from + k)).collect()
 }
 
-/// Multiplies a matrix of predictors, stored by columns or by rows, by the coefficients.
 fn product(g: &mut Graph, rows: usize, predictors: usize, by_rows: bool, slopes: NodeId) -> NodeId {
     let table = g.vector(&numbers(rows * predictors, 5));
     let dims = MatMul {

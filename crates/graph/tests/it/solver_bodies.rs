@@ -436,7 +436,6 @@ fn roots_and_their_derivatives() {
     assert!((found(1.3) - expected).abs() < 1e-11);
 }
 
-/// Returns ∫ exp(−θ₀ x) (1 + sin(θ₁ x)) dx.
 fn integral(lower: bool, upper: bool) -> Solver {
     let integral = Integral {
         ends: Ends { lower, upper },

@@ -4,7 +4,6 @@ use super::axis::{Axis, Placed};
 use super::colour::Tint;
 use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
-/// The space on the left for tick labels and the axis label, in pixels.
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
@@ -194,7 +193,6 @@ pub(super) fn frame(
     );
 }
 
-/// Draws ticks with labels below a horizontal axis. If `grid` is given, grid lines extend up to that height.
 pub(crate) fn ticks_below(
     scene: &mut Scene,
     x: &Placed,

@@ -7,7 +7,6 @@ use super::scene::Colour;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tint {
     Ink,
-    /// The labels of ticks, and other secondary text.
     Soft,
     Grid,
     Card,

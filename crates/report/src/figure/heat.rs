@@ -165,7 +165,6 @@ impl HeatMap {
         );
     }
 
-    /// Draws one pixel per cell, with the last row at the top.
     fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
         let rows = self.values.chunks(self.columns).rev();
         let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));

@@ -50,7 +50,6 @@ pub(crate) use chart::ticks_below;
 pub(crate) use colour::{Tint, properties};
 pub(crate) use scene::{Anchor, Scene, Stroke, text_width};
 
-/// The space between panels and around the figure, in pixels.
 const GAP: f64 = 14.0;
 
 const TITLE: f64 = 30.0;

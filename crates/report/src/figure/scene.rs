@@ -85,7 +85,6 @@ pub(crate) enum Shape {
         size: f64,
         anchor: Anchor,
         tint: Tint,
-        /// Whether the text runs upwards.
         upward: bool,
         text: String,
     },

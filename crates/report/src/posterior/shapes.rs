@@ -84,7 +84,6 @@ fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
-/// Draws the density of a marginal for a table cell.
 pub(super) fn sparkline(draws: &[f64]) -> Scene {
     let mut scene = Scene::new(110.0, 24.0);
     let frame = Frame {
@@ -160,7 +159,6 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     scene.line(line, Stroke::solid(Tint::Series(0), 1.4));
 }
 
-/// Returns a function that converts a density to pixels above the lower end of a frame.
 fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
     // A curve may miss all its mass between two of its points, and is then flat.
     let peak = shape

@@ -323,7 +323,6 @@ impl Maker {
         }
     }
 
-    /// Sums all elements of the last values, each with a separate weight.
     fn finish(mut self) -> Graph {
         let last = self.pool.len().saturating_sub(5);
         let picked = self.pool.split_off(last);
