@@ -17,8 +17,8 @@
 //! | corpora of documents: readers, vocabulary, memory-mapped file | [`corpus`] |
 //! | errors | [`error`] |
 //!
-//! Arrays read from data files are in row-major order (the order of nested JSON lists, last index fastest). Draws are in the
-//! column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
+//! Arrays read from data files are in row-major order (the order of nested JSON lists, last index fastest). Draws are
+//! in the column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
 
 #![cfg_attr(
     not(test),

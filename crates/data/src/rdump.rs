@@ -1,4 +1,5 @@
-//! The R dump format of older Stan interfaces, which consists of assignments of numbers, vectors, arrays and expressions.
+//! The R dump format of older Stan interfaces, which consists of assignments of numbers, vectors, arrays and
+//! expressions.
 //!
 //! ```text
 //! N <- 3

@@ -1,9 +1,9 @@
 //! Writes and reads `draws.csv`, which is Stan CSV in the layout of CmdStan's variational method.
 //!
-//! The file consists of comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step
-//! size, a row with the mean, and one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero in the row
-//! of the mean. Numbers are the shortest text that is read back to the same bits. Non-finite numbers are `nan`, `inf` and
-//! `-inf`.
+//! The file consists of comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the
+//! step size, a row with the mean, and one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero
+//! in the row of the mean. Numbers are the shortest text that is read back to the same bits. Non-finite numbers are
+//! `nan`, `inf` and `-inf`.
 //!
 //! According to their sources, readers use these comments:
 //!

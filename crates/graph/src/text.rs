@@ -18,9 +18,9 @@
 //! outputs %5
 //! ```
 //!
-//! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation with
-//! attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to be read back
-//! exactly. A NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without
+//! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation
+//! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to be read
+//! back exactly. A NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without
 //! simplification, so ids do not change. Every node is verified as it is read.
 
 mod solver;

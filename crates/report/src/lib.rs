@@ -1,9 +1,9 @@
-//! Self-contained HTML reports of fits, with the verdict, its evidence and the results. Figures are also written as SVG and
-//! PNG.
+//! Self-contained HTML reports of fits, with the verdict, its evidence and the results. Figures are also written as SVG
+//! and PNG.
 //!
-//! [`render`] converts a plain [`Report`] to the text of the page. The page and its figures load nothing, can be printed,
-//! and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips, but all content is visible
-//! without it. Every name and text of the report is escaped.
+//! [`render`] converts a plain [`Report`] to the text of the page. The page and its figures load nothing, can be
+//! printed, and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips, but all
+//! content is visible without it. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |

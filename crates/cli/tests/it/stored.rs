@@ -1,4 +1,5 @@
-//! Tests that Jensen reads folders of an earlier version and continues their fits, as the book's page on outputs promises.
+//! Tests that Jensen reads folders of an earlier version and continues their fits, as the book's page on outputs
+//! promises.
 //!
 //! `tests/stored/VERSION` contains the output of that version, except reports, pictures and NetCDF. The folder of a
 //! released version never changes. A version that changes a format adds another folder. These commands wrote it, in a

@@ -11,8 +11,8 @@
 //! | record | JSON that describes how the corpus was built |
 //! | tail | thirteen numbers (u64): for each split the numbers of documents, tokens and pairs and the start of its index; the start and the number of the words, the starts of the record and the tail, and the length of the file; then the SHA-256 of all bytes before it, and `JENSENCE` |
 //!
-//! The totals are at the end because the file is written sequentially, through a temporary file, and they are known only at
-//! the end. A truncated file has no tail.
+//! The totals are at the end because the file is written sequentially, through a temporary file, and they are known
+//! only at the end. A truncated file has no tail.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -9,11 +9,11 @@
 //! | `observed_data` | the data that a predictive variable predicts, such as `y` for `y_rep` | the variable's own |
 //! | `constant_data` | all other data | the variable's own |
 //!
-//! [`Coordinates`] give the dimensions of a variable and their labels. Within a group, variables share dimensions of the
-//! same name and size. A scalar with the name of a dimension is omitted, because it is the size of that dimension. Elements
-//! are in row-major order, as the format requires. The attributes of every group name the library, its version and the
-//! model. The file omits variables of size zero, empty groups of draws, and data variables with names that no model can
-//! declare.
+//! [`Coordinates`] give the dimensions of a variable and their labels. Within a group, variables share dimensions of
+//! the same name and size. A scalar with the name of a dimension is omitted, because it is the size of that dimension.
+//! Elements are in row-major order, as the format requires. The attributes of every group name the library, its version
+//! and the model. The file omits variables of size zero, empty groups of draws, and data variables with names that no
+//! model can declare.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Rows of numbers with a common width, which can be read in any order. They are the data of networks.
 //!
-//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded (compressed files, CSV, MAT,
-//! pictures) are read completely.
+//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded (compressed files, CSV,
+//! MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -7,10 +7,10 @@
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
-//! removes the funnel for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀ is
-//! a typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). The posterior of θ
-//! is the same for all powers. The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of Gorinova,
-//! Moore and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
+//! removes the funnel for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀
+//! is a typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). The posterior
+//! of θ is the same for all powers. The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of
+//! Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
 //!
 //! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), then z itself is reparameterised, with location 0
 //! and scale 1/τ. At the power 0, τ z is a coordinate.

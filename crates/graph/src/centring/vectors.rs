@@ -7,11 +7,11 @@
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
-//! the vector z̃ is standard normal for all values of the other coordinates. If b = W = 0, then z̃ = u, which is the usual
-//! whitening. If W is large, the data determine f. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the
-//! same posterior. The form is that of the Laplace approximation of Gaussian processes (Rasmussen and Williams, *Gaussian
-//! Processes for Machine Learning*, 2006, section 3.4), held fixed at one point. The eigenvalues of R Rᵀ are at least 1,
-//! even if the covariance is nearly singular.
+//! the vector z̃ is standard normal for all values of the other coordinates. If b = W = 0, then z̃ = u, which is the
+//! usual whitening. If W is large, the data determine f. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0
+//! give the same posterior. The form is that of the Laplace approximation of Gaussian processes (Rasmussen and
+//! Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4), held fixed at one point. The eigenvalues of
+//! R Rᵀ are at least 1, even if the covariance is nearly singular.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};

@@ -1,8 +1,8 @@
 //! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
 //!
-//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so they show the same.
-//! Text in the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. Non-finite values are omitted, and so are
-//! non-positive values on a logarithmic axis.
+//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so they show the
+//! same. Text in the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. Non-finite values are omitted,
+//! and so are non-positive values on a logarithmic axis.
 //!
 //! ```
 //! use jensen_report::figure::{Axis, Chart, Figure, Series};
