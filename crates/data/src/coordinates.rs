@@ -102,7 +102,7 @@ impl Coordinates {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// Returns these coordinates. Variables without dimensions here have the names in `declared`.
+    /// Returns these coordinates, with the names in `declared` for variables whose dimensions have no names yet.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;

@@ -112,8 +112,8 @@ impl Shape {
     }
 }
 
-/// When a value is known, and how many copies of it there are. The variants are in the order of binding. A result has
-/// the latest placement of its arguments.
+/// The time at which a value becomes known, and the number of its copies. The variants are in the order of
+/// binding. A result has the latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
     /// The value is known when the graph is built. Constructors fold operations on these values.

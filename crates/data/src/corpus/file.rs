@@ -30,7 +30,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// Both splits.
+    /// The two splits in order.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
 

@@ -73,7 +73,7 @@ impl Graph {
         {
             return None;
         }
-        // The signs of the scalar and the vector, and within the vector of its own scalar and the rest.
+        // The signs of the scalar and of the vector, and within the vector the signs of its own scalar and of the rest.
         let (scalar_first, own_first) = (scalar == x, own == a);
         let negative = |op: ElemOp, first: bool| op == Sub && !first;
         let minus_vector = negative(op, !scalar_first);

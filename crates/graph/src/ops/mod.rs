@@ -39,11 +39,11 @@ pub struct MatMul {
 /// The destination of the elements of one source of an [`Op::Scatter`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScatterMap {
-    /// Element i goes to element i.
+    /// Element i is added to element i of the result.
     All,
-    /// Element i goes to element `index[i]`.
+    /// Element i is added to element `index[i]` of the result.
     Index(IndexId),
-    /// The element of record r goes to element `index[r]`, where `index` is a record column.
+    /// The element of record r is added to element `index[r]` of the result, where `index` is a record column.
     Record(RecordId),
 }
 
@@ -68,9 +68,9 @@ pub enum Op {
     Elem(ElemOp),
     /// A scalar repeated to the shape of the node.
     Broadcast,
-    /// `out[i] = x[index[i]]`.
+    /// The elements at the given indices: `out[i] = x[index[i]]`.
     Gather(IndexId),
-    /// `out[r] = x[index of record r]`.
+    /// The element at the index of each record: `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
     /// A sum of all sources, each added at its indices to a vector of zeros; see [`ScatterMap`].
     Scatter(ScatterMaps),

@@ -96,7 +96,7 @@ impl Parts {
 
 struct Spectrum {
     vectors: Parts,
-    /// V⁻¹.
+    /// The inverse V⁻¹ of the matrix of eigenvectors.
     inverse: Parts,
     /// The values 1 / (λⱼ − λᵢ), or 0 if the difference is 0.
     gaps: Parts,

@@ -547,8 +547,8 @@ fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.solve(a, identity, n, n, true)
 }
 
-/// Returns the tangent of `node`, given the tangents of its arguments at full shape. `None` stands for a tangent of
-/// zero.
+/// Returns the tangent of `node`, given the tangents of its arguments at full shape. `None` represents a tangent
+/// of zero.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"

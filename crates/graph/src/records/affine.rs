@@ -132,7 +132,7 @@ impl Term {
     }
 }
 
-/// `Σ coefficient · coordinate + offset`.
+/// The affine function `Σ coefficient · coordinate + offset`.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     pub(super) terms: Vec<Term>,

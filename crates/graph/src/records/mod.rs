@@ -135,7 +135,7 @@ impl RecordGraph {
         }
     }
 
-    /// Returns the prior as a density of its own.
+    /// Returns the prior as a separate density.
     pub fn prior(&self) -> &GraphDensity {
         &self.prior
     }

@@ -15,7 +15,7 @@ use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 /// that copying the left factor of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
-/// Consecutive elements of an output that is a sum over lanes.
+/// A range of consecutive elements of an output that is a sum over lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tile {
     /// The index of the output.
