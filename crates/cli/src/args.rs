@@ -98,7 +98,6 @@ pub struct DataArg {
 }
 
 impl DataArg {
-    /// The file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.given.as_deref().or(self.named.as_deref())
     }

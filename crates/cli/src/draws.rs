@@ -18,7 +18,6 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::start_threads;
 
-/// Runs the command.
 pub fn run(args: &DrawsArgs) -> CommandResult {
     let (run, mut stored) = StoredFit::open(&args.dir)?;
     stored.flags.save = args.save.clone().or(stored.flags.save);
@@ -68,7 +67,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     };
     warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
-    // Only the fit's own draws have the scale that a search found.
+    // Only the stored draws of the fit contain the scale that a search found.
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
@@ -88,7 +87,6 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     write_or_print(args.out.as_deref(), &header, &drawn, &coordinates)
 }
 
-/// Runs `jensen generate`.
 pub fn generate(args: &GenerateArgs) -> CommandResult {
     let (run, stored) = StoredFit::open(&args.dir)?;
     let threads = start_threads(args.threads)?;
@@ -101,7 +99,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
     let mut source = source.with_coordinates(args.coords.as_deref())?;
     let fitted = stored.source(&run)?.data;
     let values = match (&source.data, &fitted) {
-        // Words mean the numbers that they had in the fit.
+        // Words keep the numbers that they had in the fit.
         (Some(data), Some(fitted)) => data.parse_like(fitted)?,
         (Some(data), None) => data.parse_apart()?,
         (None, _) => {

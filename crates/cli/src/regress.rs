@@ -192,7 +192,6 @@ struct PredictArgs {
     threads: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(args: RegressArgs) -> CommandResult {
     match args.command {
         Some(RegressCommand::Predict(args)) => predictions(&args),
@@ -270,14 +269,13 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// Returns the output: the table of estimates, the priors, and the checks of the fit.
+/// Returns the printed text: the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
     let answers: Vec<ParameterSummary> = kept.answers(&all).into_iter().cloned().collect();
     table::parameters(&mut text, &answers);
     text.push('\n');
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "rows     {} of {}", kept.rows, kept.table);
     for (at, (target, density, given)) in kept.priors.iter().enumerate() {
         let head = if at == 0 { "priors" } else { "" };
@@ -302,7 +300,6 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     text + &table::evidence(fitted)
 }
 
-/// Returns a number with six significant digits.
 fn significant(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse::<f64>();
     rounded.unwrap_or(x).to_string()
@@ -380,7 +377,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Returns the table of predictions, with one line per row.
+/// Formats the table of predictions, with one line per row.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {
@@ -404,7 +401,7 @@ fn rows(made: &Predicted) -> String {
         }),
         None => text += ",expected,sd,q05,q95",
     }
-    // Mixtures and responses with several columns have several predictors.
+    // Mixtures and responses with several columns have several linear predictors.
     let with_linear = linear.len() == count;
     if with_linear {
         text += ",linear";

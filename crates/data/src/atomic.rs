@@ -1,4 +1,4 @@
-//! Atomic writes: a file is either the old version or the complete new one.
+//! Atomic writes, after which a file is either the old version or the complete new one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::DataError;
 
-/// Writes the file `path` atomically. `fill` writes to a temporary file in the same folder. This file is synced to disk
-/// and renamed to `path`, and then the folder is synced.
+/// Writes the file `path` atomically. `fill` writes to a temporary file in the same folder, which is then synced to
+/// disk and renamed to `path`. Finally the folder is synced.
 ///
-/// On failure it leaves an old file unchanged and removes the temporary file. Errors name `path`.
+/// After a failure, an old file is unchanged and the temporary file is removed. Errors name `path`.
 pub fn write_atomic(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -49,7 +49,6 @@ fn write_and_rename(
     sync_folder(folder)
 }
 
-/// The suffix of the names of temporary files.
 const ENDING: &str = ".tmp";
 
 /// Removes its file when dropped, unless it was renamed.
@@ -59,13 +58,13 @@ struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // The error that led here is the one to report.
+        // A failure to remove the file is ignored, because an earlier error is reported.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Opens a new hidden file next to the target. The process id and a counter make the names of concurrent writers
-/// differ.
+/// Opens a new hidden file next to the target. Its name contains the process id and a counter, so that concurrent
+/// writers have different files.
 fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Temporary, File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -77,7 +76,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
         ));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((Temporary { path }, file)),
-            // A killed process with the same id may have left it behind.
+            // A killed process with the same id may have left the file.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(e) => return Err(e),
         }
@@ -100,7 +99,6 @@ pub fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Returns whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')

@@ -1,4 +1,4 @@
-//! The bytes of a file: mapped if the file is large and uncompressed, and in memory otherwise.
+//! The bytes of a file, which are mapped if the file is large and uncompressed, and in memory otherwise.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -11,16 +11,14 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// Smallest length of a mapped file, in bytes. Smaller files are copied into memory, where no other process can change
-/// them.
+/// The smallest length of a mapped file in bytes. Smaller files are copied into memory, where no other process can
+/// change them.
 const MAPPED: u64 = 64 << 20;
 
-/// The bytes of a file.
+/// The bytes of a file, mapped or in memory.
 #[derive(Debug)]
 pub enum Bytes {
-    /// A read-only view of the file.
     Mapped(Mapped),
-    /// A copy.
     Held(Vec<u8>),
 }
 
@@ -28,15 +26,15 @@ impl Bytes {
     /// Reads a file, and decompresses it if its name ends in `.gz`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or its compressed stream is damaged.
+    /// Fails if the file cannot be read or if its compressed stream is damaged.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
@@ -50,10 +48,10 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Checks that the file has not changed since it was opened. A copy in memory cannot change.
+    /// Checks that the file has not changed since it was opened. Bytes in memory cannot change.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         match self {
             Self::Mapped(mapped) => mapped.check_unchanged(),
@@ -73,9 +71,9 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader calls
-/// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
-/// read, which the command converts to an error.
+/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader must call
+/// [`Mapped::check_unchanged`] before it uses its results. If the file is truncated, reading a missing page raises a
+/// signal, which the command converts to an error.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
@@ -84,7 +82,7 @@ pub struct Mapped {
     stamp: Stamp,
 }
 
-/// Length and modification time of a file. If either differs, the file was changed.
+/// The length and modification time of a file. If either differs, the file has changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
@@ -128,7 +126,7 @@ impl Mapped {
         )))
     }
 
-    /// Releases the mapped pages from the memory of this process. The system keeps them in its cache.
+    /// Releases the mapped pages from the memory of this process. The operating system keeps them in its cache.
     pub fn release(&self) {
         #[cfg(unix)]
         {

@@ -1,4 +1,4 @@
-//! Named values: the content of a data file, before a model declares types.
+//! Named values, which are the content of a data file before a model declares their types.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,11 +8,11 @@ use crate::error::DataError;
 use crate::table::{Cells, Table};
 use crate::{json, rdump};
 
-/// A scalar, a rectangular array of any rank, or a (rectangular array of) tuple.
+/// A scalar, a rectangular array of any rank, a tuple, or a rectangular array of tuples.
 ///
-/// `shape` lists the lengths from the outermost list inwards; a scalar has an empty shape. Elements are in row-major
-/// order of the nested lists: the last index runs fastest. A Stan matrix is a list of rows; a complex number is a
-/// trailing dimension of length 2 (real, imaginary).
+/// `shape` contains the lengths from the outermost list inwards, and is empty for a scalar. Elements are in row-major
+/// order of the nested lists, in which the last index changes fastest. A Stan matrix is a list of rows. A complex
+/// number is a trailing dimension of length 2 (real, imaginary).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
@@ -22,12 +22,12 @@ pub struct Value {
 /// The elements of a [`Value`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elements {
-    /// Integers: every literal was written as an integer. An array without elements also has this type.
+    /// Integers, if every literal was written as an integer. An array without elements also has this type.
     Int(Vec<i64>),
-    /// Reals: at least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
+    /// Reals, if at least one literal had a decimal point or an exponent, was not finite, or did not fit into 64 bits.
     Real(Vec<f64>),
-    /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. The shape of the slot's value is the array's shape followed by the slot's shape.
+    /// The slots of a tuple in order. For an array of tuples, each slot contains the values of this slot in *all*
+    /// tuples, and the shape of its value is the shape of the array followed by the shape of the slot.
     Tuple(Vec<Value>),
 }
 
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Creates an array of integers in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of integers in row-major order. Fails if the number of elements is not the product of `shape`.
     pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl Value {
         })
     }
 
-    /// Creates an array of reals in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of reals in row-major order. Fails if the number of elements is not the product of `shape`.
     pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -74,12 +74,11 @@ impl Value {
         }
     }
 
-    /// Creates a value for a reader, which has checked the shape while reading.
     pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
         Self { shape, elements }
     }
 
-    /// Returns the lengths from the outermost list inwards; empty for a scalar.
+    /// Returns the lengths from the outermost list inwards. The shape of a scalar is empty.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -89,7 +88,7 @@ impl Value {
         &self.elements
     }
 
-    /// Returns the number of elements: numbers, or tuples for an array of tuples.
+    /// Returns the number of elements, which are numbers, or tuples for an array of tuples.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Int(v) => v.len(),
@@ -104,9 +103,9 @@ impl Value {
     }
 }
 
-/// Returns the product of a shape, or `None` on overflow.
+/// Returns the product of a shape, or `None` if it overflows.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
-    // A zero in any position makes the array empty, for any other lengths.
+    // A length of zero makes the array empty, whatever the other lengths are.
     if shape.contains(&0) {
         return Some(0);
     }
@@ -122,7 +121,7 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
-/// Largest integer that a cell of a table stores exactly.
+/// The largest integer that a cell of a table stores exactly.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Named values in the order in which they were written.
@@ -130,47 +129,45 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub struct DataSet {
     entries: Vec<(String, Value)>,
     index: BTreeMap<String, usize>,
-    /// Number of rows, if the values are the columns of a table.
+    /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
-    /// Variables whose values are not data, with the reason.
     refused: BTreeMap<String, DataError>,
-    /// Columns of words, whose values are the words' numbers, with the location of the first word.
+    /// The columns of words, whose values are the numbers of the words, with the location of the first word.
     words: BTreeMap<String, DataError>,
 }
 
 impl DataSet {
-    /// Creates a data set without variables, for models that need none.
+    /// Creates an empty data set, for models that need no data.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a data file, in the format that [`DataFile::read`] finds.
+    /// Reads a data file in the format that [`DataFile::read`] finds.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         DataFile::read(path)?.parse()
     }
 
-    /// Parses Stan JSON; `label` names the text in errors. See [`json`].
+    /// Parses Stan JSON, which [`json`] describes. `label` is the name of the text in errors.
     ///
     /// # Errors
-    /// Fails if the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or if a value is not data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
 
-    /// Returns the data as Stan JSON, which is read back to the same values.
+    /// Returns the data as Stan JSON. Parsing it gives the same values.
     pub fn to_json(&self) -> String {
         json::write(self)
     }
 
-    /// Parses an R dump; `label` names the text in errors. See [`rdump`].
+    /// Parses an R dump, which [`rdump`] describes. `label` is the name of the text in errors.
     ///
     /// # Errors
-    /// Fails if the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or if a value is not data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// Returns the data set if all values of the file are data, and the first error otherwise.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -178,35 +175,34 @@ impl DataSet {
         }
     }
 
-    /// Records that the value of a variable is not data.
     pub(crate) fn refuse(&mut self, name: String, error: DataError) {
         self.refused.insert(name, error);
     }
 
-    /// Returns the reason why the value of a variable in a file is not data. Files may contain values that a program
+    /// Returns the reason why the value of a variable in the file is not data. Files may contain values that a program
     /// does not use, such as strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
     }
 
-    /// Returns whether the variable was in the file.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// Parses a table in CSV or text; `label` names it in errors. A column of integers is an array of integers, and a
-    /// column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
-    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
-    /// with an empty cell.
+    /// Parses a table in CSV or text. `label` is the name of the table in errors.
+    ///
+    /// A column of integers becomes an array of integers, and a column of other numbers becomes an array of reals.
+    /// Words are numbered from 1 in alphabetical order, and [`words`](Self::words) identifies their columns. A column
+    /// with both numbers and words, or with an empty cell, is [refused](Self::refusal).
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, the ordered words of an
-    /// earlier table. A word then has the same number in both tables.
+    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, which are the ordered
+    /// words of an earlier table. A word then has the same number in both tables.
     ///
     /// # Errors
-    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among a column's levels.
+    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among the levels of its column.
     pub fn from_csv_like(
         bytes: &[u8],
         label: &str,
@@ -250,24 +246,24 @@ impl DataSet {
                 ),
                 false => Value::reals(vec![table.rows()], numbers),
             };
-            // Names of columns are distinct.
+            // The names of columns are distinct.
             data.insert(&column.name, value?);
         }
         Ok(data)
     }
 
-    /// Returns the location of the first word if the values of a variable are codes of words. Such values identify
-    /// groups and are not measurements.
+    /// Returns the location of the first word if the values of a variable are numbers of words. Such a variable
+    /// identifies groups and is not a measurement.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
 
-    /// Returns the number of rows, if the data are a table.
+    /// Returns the number of rows, or `None` if the data are not a table.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
 
-    /// Adds a variable. If the name exists, returns `false` and changes nothing.
+    /// Adds a variable. Returns `false` and changes nothing if the name exists.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {
@@ -296,7 +292,7 @@ impl DataSet {
     }
 
     /// Appends the arrays of `more` to the arrays of the same names, along their first dimension. Variables that only
-    /// one data set has, or that have different kinds, stay unchanged.
+    /// one data set contains, or that have different kinds, stay unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {

@@ -1,19 +1,20 @@
-//! Posterior draws with names and shapes, the input of the writers of draws.
+//! Posterior draws with names and shapes, which the writers of draws take as input.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A model variable with stored draws.
+/// A variable of a model with draws.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawsVariable {
-    /// The name as the model declares it. A slot of a tuple is a separate variable, named `t:1` as in CmdStan.
+    /// The name as the model declares it. Each slot of a tuple is a separate variable, named `t:1` as in CmdStan.
     pub name: String,
-    /// Sizes of the dimensions; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    /// The sizes of the dimensions, which are empty for a scalar. A complex number has a trailing dimension of size 2
+    /// (real, imaginary).
     pub shape: Vec<usize>,
 }
 
 impl DrawsVariable {
-    /// Creates a variable of the given name and sizes.
+    /// Creates a variable with the given name and sizes.
     pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
@@ -26,12 +27,12 @@ impl DrawsVariable {
         self.shape.iter().product()
     }
 
-    /// Returns whether the variable has size zero. The writers omit such variables.
+    /// Returns whether the variable has no elements. Writers omit these variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the names of the scalars in CmdStan's order and spelling: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
+    /// Returns the names of the scalars in the order and spelling of CmdStan: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
     pub fn scalar_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             index
@@ -40,7 +41,7 @@ impl DrawsVariable {
         })
     }
 
-    /// Returns the names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
+    /// Returns the names of the scalars in the same order and in the notation for users: `theta[1]`, `Sigma[2,1]`.
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -68,15 +69,15 @@ impl DrawsVariable {
     }
 }
 
-/// Returns whether a name keeps its meaning in a CSV header and as a path in a NetCDF file.
+/// Returns whether a name is valid in the header of a CSV file and as a path in a NetCDF file.
 pub(crate) fn is_storable_name(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with the log densities needed to assess them.
+/// Draws from an approximation, with the log densities that are needed to assess them.
 ///
-/// `draws` holds one row per draw; a row holds the variables one after the other, and a variable holds its scalars in
+/// `draws` has one row per draw. A row contains the variables one after the other, and the scalars of a variable are in
 /// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
@@ -92,8 +93,8 @@ impl DrawsTable {
     /// Creates a table of `log_p.len()` draws, and checks names and lengths. `draws` has one row per draw, with all
     /// scalars of the variables.
     ///
-    /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), and `log_g`
-    /// is the approximation's log density there. The log importance weight is `log_p − log_g`.
+    /// `log_p` is the log density of the model at each draw on the unconstrained scale, including the log-Jacobian, and
+    /// `log_g` is the log density of the approximation. The log importance weight is `log_p − log_g`.
     pub fn new(
         variables: Vec<DrawsVariable>,
         draws: Vec<f64>,
@@ -138,7 +139,7 @@ impl DrawsTable {
         })
     }
 
-    /// Adds the values at the mean of the approximation, laid out as a [row](Self::row).
+    /// Adds the values at the mean of the approximation, in the layout of a [row](Self::row).
     ///
     /// # Errors
     /// Fails if the number of values differs from the length of a row.
@@ -183,12 +184,12 @@ impl DrawsTable {
         self.width
     }
 
-    /// Returns one draw: all variables, each in column-major order.
+    /// Returns one draw, with all variables in column-major order.
     pub fn row(&self, draw: usize) -> &[f64] {
         &self.draws[draw * self.width..(draw + 1) * self.width]
     }
 
-    /// Returns all draws of one scalar. `scalar` is its index among the scalars of all variables, in column order.
+    /// Returns all draws of one scalar. `scalar` is the index of the scalar among all scalars, in column order.
     pub fn column(&self, scalar: usize) -> Vec<f64> {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
@@ -199,12 +200,12 @@ impl DrawsTable {
         self.mean.as_deref()
     }
 
-    /// Returns the model's log density at each draw.
+    /// Returns the log density of the model at each draw.
     pub fn log_p(&self) -> &[f64] {
         &self.log_p
     }
 
-    /// Returns the approximation's log density at each draw.
+    /// Returns the log density of the approximation at each draw.
     pub fn log_g(&self) -> &[f64] {
         &self.log_g
     }
@@ -218,7 +219,7 @@ impl DrawsTable {
             .collect()
     }
 
-    /// Returns CmdStan's names of all scalars, in column order.
+    /// Returns CmdStan's names of all scalars in column order.
     pub fn scalar_names(&self) -> Vec<String> {
         self.variables
             .iter()

@@ -1,4 +1,4 @@
-//! Functions for whole files and folders.
+//! Functions that read, write and list whole files and folders.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// Default limit on the bytes of inputs of unknown length (a pipe, a device, a compressed file).
+/// The default limit on the bytes of inputs of unknown length, which are pipes, devices and compressed files.
 pub const HELD: u64 = 1 << 30;
 
 /// Reads the bytes of a file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is a pipe or a device with more than a gibibyte.
+/// Fails if the file cannot be read, or if it is a pipe or a device with more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// Reads the bytes of a file with at most `most` bytes. From a pipe or a device it reads at most a gibibyte.
+/// Reads a file of at most `most` bytes. The limit for a pipe or a device is a gibibyte.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or exceeds a limit.
+/// Fails if the file cannot be read or exceeds the limit.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
@@ -51,7 +51,6 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
     }
 }
 
-/// Reads all bytes of a reader. Returns `None` if there are more than `most`.
 pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
@@ -75,7 +74,7 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// Reads a text file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is not UTF-8. The message names the location.
+/// Fails if the file cannot be read, or if it is not UTF-8, in which case the message contains the location.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -86,8 +85,8 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// Reads the file `name` from the first of `folders` that has it. After resolving links, the file must be inside the
-/// folder. Returns `None` if no folder has it.
+/// Reads the file `name` from the first of `folders` that contains it, or returns `None` if none of them does. After
+/// symbolic links are resolved, the file must be inside the folder.
 ///
 /// # Errors
 /// Fails if the file is outside the folder or cannot be read.
@@ -108,7 +107,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
     Ok(None)
 }
 
-/// Reads the bytes of a file. Returns `None` if the file does not exist.
+/// Reads the bytes of a file, or returns `None` if the file does not exist.
 ///
 /// # Errors
 /// Fails if the file exists and cannot be read.
@@ -120,7 +119,7 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     }
 }
 
-/// Creates a folder and its parents, if they do not exist.
+/// Creates a folder and its parents if they do not exist.
 ///
 /// # Errors
 /// Fails if the folder cannot be created.
@@ -141,7 +140,7 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// Lists the entries of a folder by name. Returns an empty list if the folder does not exist.
+/// Lists the entries of a folder, sorted by name. Returns an empty list if the folder does not exist.
 ///
 /// # Errors
 /// Fails if the folder exists and cannot be read.
@@ -160,10 +159,10 @@ pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// Removes the files with this extension from a folder, but not from its subfolders.
+/// Removes the files with the given extension from a folder, but not from its subfolders.
 ///
 /// # Errors
-/// Fails if one cannot be removed.
+/// Fails if a file cannot be removed.
 pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
     for path in list_folder(folder)? {
         if path.is_file() && path.extension().is_some_and(|e| e == extension) {

@@ -7,10 +7,9 @@ use jensen_math::simd::Simd;
 
 const PREDICTORS: usize = 8;
 const LANES: usize = 64;
-/// The number of evaluations between readings of the clock, which is coarse.
+/// The number of evaluations between readings of the clock, which has a coarse resolution.
 const REPEATS: usize = 8;
 
-/// Returns a number in [0, 1) for each index.
 fn noise(at: usize) -> f64 {
     let x = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +17,7 @@ fn noise(at: usize) -> f64 {
 }
 
 /// Builds the log density, up to a constant, of a regression of `rows` rows with an intercept. `kind` builds the log
-/// density given the linear predictors.
+/// density from the linear predictors.
 fn regression(rows: usize, kind: fn(&mut Graph, NodeId, usize, NodeId) -> NodeId) -> Graph {
     let mut g = Graph::new();
     let z = g.input(PREDICTORS + 2);
@@ -92,7 +91,6 @@ fn normal(g: &mut Graph, eta: NodeId, rows: usize, shape: NodeId) -> NodeId {
     g.scale(-0.5, sum)
 }
 
-/// Returns the processor time of this process in seconds.
 fn processor() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
     let nanos = stat.split(' ').next().and_then(|x| x.parse::<f64>().ok());

@@ -4,8 +4,8 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// The adjoints that reach a node: adjoints of its whole shape, and adjoints of some of its elements. A scalar
-/// adjoint of the whole shape stands for equal elements.
+/// The adjoints that reach a node, which are adjoints of its whole shape and adjoints of some of its elements. A scalar
+/// adjoint of the whole shape represents equal elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
@@ -22,7 +22,7 @@ struct Adjoint {
 
 impl Graph {
     /// Returns the gradient of the scalar `output` with respect to `wrt`. There is one result for each node in `wrt`,
-    /// with the shape of that node. For a shared node the gradient is the sum over lanes.
+    /// with the shape of that node. For a shared node, the gradient is the sum over lanes.
     ///
     /// # Panics
     /// Panics if `output` is not a scalar.
@@ -33,7 +33,7 @@ impl Graph {
         }
     }
 
-    /// Like [`gradient`](Self::gradient), but differentiation ends once `asked` returns a reason.
+    /// Like [`gradient`](Self::gradient), but ends and returns the reason once `asked` returns one.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,
@@ -77,7 +77,6 @@ impl Graph {
         Ok(whole.collect())
     }
 
-    /// Returns for each current node whether it depends on any of `wrt`.
     fn depends_on(&self, wrt: &[NodeId]) -> Vec<bool> {
         let mut active = vec![false; self.len()];
         for id in self.ids() {
@@ -87,7 +86,6 @@ impl Graph {
         active
     }
 
-    /// Returns the whole adjoint of a node, from the adjoints of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);
@@ -112,7 +110,6 @@ impl Graph {
         Some(self.scatter(&parts, shape.len as usize))
     }
 
-    /// Returns the collector of the adjoint from `user` to `arg`.
     fn sources<'a>(
         &self,
         user: NodeId,
@@ -129,7 +126,6 @@ impl Graph {
         }
     }
 
-    /// Expands an adjoint, which may be a scalar, to the full shape.
     fn full(&mut self, adjoint: NodeId, shape: Shape) -> NodeId {
         if self.shape(adjoint) == shape {
             adjoint
@@ -154,8 +150,8 @@ impl Graph {
                         continue;
                     }
                     let product = if op == crate::ops::ElemOp::Select {
-                        // A selection instead of a product with 0 or 1, because the untaken branch may have an infinite
-                        // slope.
+                        // A selection replaces a product with 0 or 1, because the branch that is not taken may have an
+                        // infinite slope.
                         let zero = self.constant(0.0);
                         match which {
                             0 => continue,
@@ -215,8 +211,8 @@ impl Graph {
         });
     }
 
-    /// Returns the derivative of `outputs` along a direction. `seeds` gives a tangent, with the node's shape, for
-    /// some nodes. A derivative that is zero is `None`.
+    /// Returns the derivative of `outputs` along a direction. `seeds` contains the tangents of some nodes, each with
+    /// the shape of the node. `None` represents a derivative of zero.
     pub fn tangent(
         &mut self,
         outputs: &[NodeId],
@@ -293,7 +289,6 @@ impl Graph {
         total
     }
 
-    /// Returns for each node whether `outputs` need it.
     pub(crate) fn needed_for(&self, outputs: &[NodeId]) -> Vec<bool> {
         let mut needed = vec![false; self.len()];
         for output in outputs {

@@ -78,7 +78,7 @@ impl fmt::Display for ExprError {
 
 impl std::error::Error for ExprError {}
 
-/// A graph under construction; see the [module documentation](self).
+/// A log density under construction; see the [module documentation](self).
 #[derive(Debug, Default)]
 pub struct Builder {
     state: RefCell<State>,
@@ -90,29 +90,28 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site that belongs to each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
-/// A value of a [`Builder`]: one element, a vector, or one vector per record.
+/// A value of a [`Builder`], which is a scalar, a vector, or one vector per record.
 #[derive(Clone, Copy)]
 pub struct Expr<'b> {
     builder: &'b Builder,
     node: NodeId,
 }
 
-/// A column of element indices, one for each record.
+/// A column with one element index per record.
 #[derive(Clone, Copy)]
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
     column: Option<RecordId>,
-    /// One past the largest index.
+    /// One more than the largest index.
     least: u32,
 }
 
-/// Types that can be used as an expression: an [`Expr`] or a number.
+/// A type that can be used as an expression, which is an [`Expr`] or a number.
 pub trait Operand<'b> {
-    /// Returns the value as an expression of `builder`.
+    /// Converts the value to an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
 }
 
@@ -142,12 +141,12 @@ impl Builder {
         Self::default()
     }
 
-    /// Creates an unconstrained parameter, which is the next element of the draw.
+    /// Creates an unconstrained parameter, the next element of the draw.
     pub fn parameter(&self) -> Expr<'_> {
         self.parameters(1)
     }
 
-    /// Creates `n` unconstrained parameters, which are the next `n` elements of the draw.
+    /// Creates a vector of `n` unconstrained parameters, the next `n` elements of the draw.
     pub fn parameters(&self, n: usize) -> Expr<'_> {
         let mut state = self.state.borrow_mut();
         let node = state.graph.input(n);
@@ -238,7 +237,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Concatenates values.
+    /// Concatenates scalars and vectors.
     #[track_caller]
     pub fn concat(&self, parts: &[Expr<'_>]) -> Expr<'_> {
         if parts.iter().any(|part| part.shape().record) {
@@ -250,7 +249,7 @@ impl Builder {
         })
     }
 
-    /// Sums values, which broadcast against each other.
+    /// Returns the sum of several values, which broadcast against each other.
     #[track_caller]
     pub fn total<'b>(&'b self, terms: impl IntoIterator<Item = Expr<'b>>) -> Expr<'b> {
         let terms: Vec<Expr<'b>> = terms.into_iter().collect();
@@ -323,10 +322,10 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be correct.
+    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be valid.
     ///
     /// # Panics
-    /// Panics if `try_density` returns an error, with its message.
+    /// Panics with the message of the error if `try_density` returns one.
     #[track_caller]
     pub fn density(&self, log_density: Expr<'_>, execution: Execution) -> GraphDensity {
         match self.try_density(log_density, execution) {
@@ -342,7 +341,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the first error, and returns a placeholder for the value.
+    /// Records the message if it is the first error, and returns a placeholder for the value.
     #[track_caller]
     fn fail(&self, message: String) -> Expr<'_> {
         let location = Location::caller();
@@ -352,8 +351,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Sets the site of new nodes to the caller's location in its source, so that copies of an expression in a loop are
-    /// recognised.
+    /// Adds a node and sets its site to the caller's location in its source, so that copies of an expression in a loop
+    /// are recognised.
     #[track_caller]
     fn emit(
         &self,
@@ -398,7 +397,6 @@ fn describe(shape: Shape) -> String {
     }
 }
 
-/// Checks that elementwise arguments broadcast against each other.
 fn agree(graph: &Graph, args: &[NodeId]) -> Result<(), String> {
     let mut wide = args
         .iter()
@@ -418,7 +416,7 @@ impl<'b> Expr<'b> {
         self.builder.state.borrow().graph.shape(self.node)
     }
 
-    /// Returns the number of elements (of each record).
+    /// Returns the number of elements, per record for a value along the record axis.
     #[expect(clippy::len_without_is_empty, reason = "values are seldom empty")]
     pub fn len(self) -> usize {
         self.shape().len as usize
@@ -446,7 +444,6 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Applies a function to a value of fixed size.
     #[track_caller]
     fn fixed(self, make: impl FnOnce(&mut Graph, NodeId) -> Result<NodeId, String>) -> Expr<'b> {
         self.builder.emit(&[self.node], |graph, args| {
@@ -485,7 +482,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns the element at the index of each record.
+    /// Returns for each record the element at the record's index.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {
@@ -503,7 +500,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns the sum of all elements (of all records in the batch).
+    /// Returns the sum of all elements, over all records of the batch for a value along the record axis.
     #[track_caller]
     pub fn sum(self) -> Expr<'b> {
         self.builder
@@ -520,7 +517,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns the dot product, which is the sum of the products of elements.
+    /// Returns the dot product of two vectors.
     #[track_caller]
     pub fn dot(self, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);
@@ -533,13 +530,13 @@ impl<'b> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.max(x)))
     }
 
-    /// Returns the cumulative sums from the first element on.
+    /// Returns the cumulative sums, starting with the first element.
     #[track_caller]
     pub fn cumsum(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.cumsum(x)))
     }
 
-    /// Returns `log Σ exp xᵢ`, computed so that it neither over- nor underflows.
+    /// Returns `log Σ exp xᵢ`, computed without overflow or underflow.
     #[track_caller]
     pub fn log_sum_exp(self) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -553,7 +550,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns `self` for elements at which `condition` is not zero, and `other` for the rest.
+    /// Returns `self` at elements where `condition` is not zero, and `other` at all others.
     #[track_caller]
     pub fn where_else(self, condition: Expr<'b>, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);

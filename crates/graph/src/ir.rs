@@ -1,8 +1,8 @@
-//! Defines the tables of an expression graph: nodes, constants, index lists, outputs.
+//! The tables of an expression graph: nodes, constants, index lists, record columns and outputs.
 //!
-//! Every value is a flat list of elements for each draw (matrices are column-major). At run time, each element is one
-//! row of contiguous lanes. Typed ids point into tables. A node's arguments always precede it, so the node table is a
-//! topological order.
+//! Every value is a flat list of elements for each draw, in column-major order for matrices. At run time, each element
+//! is one row of contiguous lanes. Typed ids refer to rows of the tables. A node's arguments always precede it, so the
+//! node table is in topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +18,7 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// Returns the position in the table.
+            /// Returns the index in the table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -43,36 +43,36 @@ macro_rules! id {
 }
 
 id!(
-    /// A node of a graph.
+    /// The id of a node of a graph.
     NodeId,
     "%"
 );
 id!(
-    /// A constant table.
+    /// The id of a constant table.
     ConstId,
     "c"
 );
 id!(
-    /// A list of element indices.
+    /// The id of a list of element indices.
     IndexId,
     "i"
 );
 id!(
-    /// A solver with its body.
+    /// The id of a solver with its body.
     SolverId,
     "s"
 );
 id!(
-    /// A column of data along the record axis, with one value (or index) per record.
+    /// The id of a column of data along the record axis, which has one value or index per record.
     RecordId,
     "r"
 );
 
-/// The number of elements of a value. It is `len`, or `len` for each record of the batch if `record` is set. Element
-/// j of record r is then at `r * len + j`.
+/// The number of elements of a value, which is `len`, or `len` per record of the batch if `record` is true. In the
+/// latter case, element j of record r is at `r * len + j`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Shape {
-    /// The number of elements, or the number for each record.
+    /// The number of elements, per record if `record` is true.
     pub len: u32,
     /// Whether the value runs along the record axis.
     pub record: bool,
@@ -112,29 +112,29 @@ impl Shape {
     }
 }
 
-/// When a value is known, and how many copies it has. The variants are in the order of binding. A result has the
-/// latest placement of its arguments.
+/// The time at which a value becomes known, and the number of its copies. The variants are in the order of
+/// binding. A result has the latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
-    /// Known when the graph is built. Such values are folded.
+    /// The value is known when the graph is built. Constructors fold operations on these values.
     Constant,
-    /// One value for all lanes, known when a batch is bound, such as record data and shared inputs.
+    /// All lanes have the same value, which is known once a batch is bound. Examples are record data and shared inputs.
     Shared,
-    /// One value for each lane.
+    /// Each lane has its own value.
     Lane,
 }
 
-/// A node of a graph: an operation on earlier nodes.
+/// A node of a graph, which is an operation on earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The operation of the node.
     pub op: Op,
     /// The shape of the result.
     pub shape: Shape,
-    /// Whether the value is constant, shared or per lane.
+    /// The placement of the result.
     pub placement: Placement,
-    /// The source expression from which the node comes. Nodes of the same source expression have the same site, which
-    /// identifies unrolled copies of one loop body. Zero if unknown.
+    /// The source expression from which the node comes, or zero if it is unknown. Nodes of the same source expression
+    /// have the same site, which identifies unrolled copies of one loop body.
     pub site: u32,
     args: (u32, u32),
 }
@@ -144,21 +144,22 @@ pub struct Node {
 pub struct Input {
     /// The number of elements.
     pub len: usize,
-    /// [`Placement::Lane`] for a draw, or [`Placement::Shared`] for one value for all lanes.
+    /// The placement: [`Placement::Lane`] for a draw, and [`Placement::Shared`] for a value that is common to all
+    /// lanes.
     pub placement: Placement,
 }
 
 /// A column of data along the record axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordColumn {
-    /// `width` numbers for each record, record after record.
+    /// A column of `width` numbers per record, record after record.
     Values {
         /// The number of values per record.
         width: usize,
         /// The values of all records.
         values: Arc<[f64]>,
     },
-    /// One element index for each record.
+    /// A column of one element index per record.
     Indices(Arc<[u32]>),
 }
 
@@ -172,7 +173,7 @@ impl RecordColumn {
     }
 }
 
-/// An expression graph with its tables; see the module documentation.
+/// An expression graph with its tables; see the [module documentation](self).
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     pub(crate) nodes: Vec<Node>,
@@ -190,7 +191,7 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// FNV-1a, a fixed hash function, so that hash-consing does not depend on the process.
+/// The FNV-1a hash function. It is fixed, so that hash-consing does not depend on the process.
 #[derive(Clone)]
 struct Fnv(u64);
 
@@ -251,7 +252,7 @@ impl Graph {
         self.nodes.is_empty()
     }
 
-    /// Returns all node ids, arguments before users.
+    /// Returns the ids of all nodes. Arguments precede the nodes that use them.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
@@ -302,7 +303,6 @@ impl Graph {
         &self.solvers[id.index()]
     }
 
-    /// Returns whether another graph has the same tables and nodes.
     pub(crate) fn same(&self, other: &Graph) -> bool {
         let bits = |graph: &Graph| -> Vec<Vec<u64>> {
             let table = |table: &Arc<[f64]>| table.iter().map(|x| x.to_bits()).collect();
@@ -335,7 +335,7 @@ impl Graph {
         self.outputs = outputs;
     }
 
-    /// Returns the number of records, if there is a record axis.
+    /// Returns the number of records, or `None` if the graph has no record axis.
     pub fn record_count(&self) -> Option<usize> {
         self.records.first().map(RecordColumn::count)
     }
@@ -345,12 +345,12 @@ impl Graph {
         self.site = site;
     }
 
-    /// Returns the current source expression.
+    /// Returns the source expression of new nodes.
     pub fn site(&self) -> u32 {
         self.site
     }
 
-    /// Returns the elements of a constant node.
+    /// Returns the elements of a constant node, or `None` if the node is not constant.
     pub fn constant_value(&self, id: NodeId) -> Option<&[f64]> {
         match self.op(id) {
             Op::Const(table) => Some(&self.consts[table.index()]),
@@ -358,7 +358,7 @@ impl Graph {
         }
     }
 
-    /// Returns the element of a constant scalar node.
+    /// Returns the element of a constant scalar node, or `None` for all other nodes.
     pub fn scalar_value(&self, id: NodeId) -> Option<f64> {
         match self.constant_value(id) {
             Some(&[value]) => Some(value),
@@ -366,8 +366,8 @@ impl Graph {
         }
     }
 
-    /// Adds a node, or returns an existing equal node (common subexpressions exist only once). Constructors with shape
-    /// checks and simplification are in [`crate::build`].
+    /// Adds a node, or returns an existing equal node, so that common subexpressions exist only once. Constructors with
+    /// shape checks and simplification are in [`crate::build`].
     pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         let key = node_key(op, args, shape);
         if let Some(found) = self.node_lookup.get(&key) {
@@ -381,15 +381,15 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// Returns the placement of the result of `op` on `args`. A value along the record axis is known only once a
-    /// batch is bound.
+    /// Returns the placement of the result of `op` on `args`. A value along the record axis is known only once a batch
+    /// is bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
             Op::Record(_) | Op::RecordCount => Placement::Shared,
             Op::Input(slot) => self.inputs[slot as usize].placement,
             Op::LaneSum => Placement::Shared,
-            // Solved once for data, when a program is bound, but not while a graph is built.
+            // A solver with constant arguments runs once, when a program is bound, and not while the graph is built.
             Op::Solver(..) => self.latest(args).max(Placement::Shared),
             _ if shape.record => self.latest(args).max(Placement::Shared),
             _ => self.latest(args),
@@ -473,7 +473,7 @@ impl Graph {
     }
 
     /// Returns the id of a record column. Equal columns share one id. All columns of an evaluated graph have the same
-    /// length. A graph under construction may have several axes.
+    /// length, but a graph under construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,13 +506,12 @@ impl Graph {
         id
     }
 
-    /// Adds a node without simplification, even if an equal one exists. Reading the text form needs this. The caller
-    /// verifies the node.
+    /// Adds a node without simplification, even if an equal node exists. The parser of the text form needs this. The
+    /// caller verifies the node.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }
 
-    /// Adds a constant table even if an equal table exists.
     pub(crate) fn push_const(&mut self, data: Arc<[f64]>) {
         let id = ConstId::new(self.consts.len());
         self.const_lookup
@@ -522,7 +521,6 @@ impl Graph {
         self.consts.push(data);
     }
 
-    /// Adds an index list even if an equal list exists.
     pub(crate) fn push_index(&mut self, data: Arc<[u32]>) {
         let id = IndexId::new(self.indices.len());
         self.index_lookup
@@ -532,7 +530,7 @@ impl Graph {
         self.indices.push(data);
     }
 
-    /// Creates an empty graph with the same inputs and record columns, into which a pass rebuilds.
+    /// Creates an empty graph with the same inputs and record columns, in which a pass can rebuild this graph.
     pub(crate) fn like(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),

@@ -1,10 +1,10 @@
 //! Finds series that a program builds from standard normal shocks, and builds the same density over the elements of the
 //! series.
 //!
-//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
-//! walk or for log variances, makes every element depend on all shocks before it. In terms of z the Hessian is dense.
-//! In terms of x, an element interacts only with its neighbours and with the parameters of m and s. `z_t = (x_t −
-//! m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
+//! In a recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
+//! walk or for log variances, every element depends on all shocks before it. In terms of z the Hessian is dense. In
+//! terms of x, an element interacts only with its neighbours and with the parameters of m and s. The shocks are `z_t =
+//! (x_t − m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,21 +13,17 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// The smallest number of dependent elements of a series.
 const FEWEST: usize = 8;
 
-/// An element of a series.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The coordinate of the shock.
     shock: u32,
-    /// `location + scale · shock`.
     element: NodeId,
     location: NodeId,
     scale: NodeId,
 }
 
-/// A log density whose coordinates include shocks of series.
+/// A log density of which some coordinates are the shocks of series.
 #[derive(Clone, Debug)]
 pub struct Series {
     graph: Graph,
@@ -35,9 +31,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Finds the series of a graph, for the coordinates that have location 0 and scale 1 according to `scattered`.
-    /// The first input of the graph contains the coordinates, and its first output is the log density. Returns `None`
-    /// if there are no series.
+    /// Finds the series of a graph, or returns `None` if there are none. The shocks are coordinates with location 0 and
+    /// scale 1 according to `scattered`. The first input of the graph contains the coordinates, and its first output is
+    /// the log density.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -121,7 +117,6 @@ impl Series {
     }
 }
 
-/// Expands cumulative sums over the coordinates `unit` to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -152,28 +147,25 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     out
 }
 
-/// A node in the form `location + scale · shock`.
+/// A node in the form `location + scale · shock`. A location of `None` represents 0.
 #[derive(Clone, Copy, Debug)]
 struct Affine {
     shock: u32,
-    /// The location, where `None` represents 0.
     location: Option<NodeId>,
     scale: NodeId,
 }
 
-/// The state of the search for elements, argument by argument.
 struct Search {
     graph: Graph,
-    /// The coordinates with location 0 and scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// The nodes that are known to be elements. Their users search no further.
+    /// The nodes that are known to be elements. The search does not continue past them.
     elements: BTreeSet<NodeId>,
 }
 
 impl Search {
-    /// Returns, for each shock, the first node that is affine in it and that comes more than one step before the next
-    /// such node.
+    /// Returns, for each shock, the first node that is affine in it and that precedes the next such node by more than
+    /// one step.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -213,7 +205,7 @@ impl Search {
         matches!(self.graph.elem_op(id), Some(Add | Fma | Mul | Neg | Sub))
     }
 
-    /// Returns a scalar node as an affine function of one shock, if it is one.
+    /// Returns a scalar node as an affine function of one shock, if it has this form.
     fn affine(&mut self, id: NodeId) -> Option<Affine> {
         if !self.graph.shape(id).is_scalar() {
             return None;
@@ -240,7 +232,7 @@ impl Search {
                         scale: one,
                     });
                 }
-                // The same operation on elements of the arguments.
+                // The same operation is applied to elements of the arguments.
                 if !self.is_linear(source) {
                     return None;
                 }
@@ -259,7 +251,6 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// Returns the result of a linear operation on an affine argument, or `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -309,7 +300,6 @@ impl Search {
     }
 }
 
-/// Returns the elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {
@@ -407,7 +397,7 @@ mod tests {
         }
         let again = ways.forward(&x);
         assert!(z.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-12));
-        // dx/dz has s on its diagonal and zeros above.
+        // The matrix dx/dz has s on its diagonal and zeros above it.
         let (at_z, at_x) = (
             evaluate(&graph, &[&z], None)[0][0],
             evaluate(&ways.density, &[&x], None)[0][0],
@@ -463,7 +453,7 @@ mod tests {
 
     #[test]
     fn what_is_no_recursion_is_left_alone() {
-        // Eight effects around one mean, one after another.
+        // Eight effects share one mean, and none depends on another.
         let mut g = Graph::new();
         let z = g.input(10);
         let (mu, s) = (g.element(z, 0), g.element(z, 1));

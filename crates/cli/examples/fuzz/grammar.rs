@@ -1,12 +1,10 @@
-//! Well-typed programs. Comparisons have a separate number, so sums of simplexes and norms of unit vectors are never
-//! equal to another value.
+//! Generates well-typed programs. Each comparison has a different number, so that sums of simplexes and norms of unit
+//! vectors never equal another value.
 
 use crate::mutate::Dice;
 
-/// Length of every vector.
 const N: usize = 3;
 
-/// Names that are in scope, by type.
 #[derive(Default)]
 struct Scope {
     ints: Vec<String>,
@@ -15,7 +13,7 @@ struct Scope {
     matrices: Vec<String>,
 }
 
-/// A program without data.
+/// Generates a program without data.
 pub fn program(dice: &mut Dice) -> String {
     let mut scope = Scope::default();
     let mut text = format!(
@@ -268,8 +266,8 @@ fn vector(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
     }
 }
 
-/// The program with every call multiplied by a number within a few units in the last place of 1, different for each
-/// call, so that equal terms do not cancel.
+/// Returns the program with every call multiplied by a number within a few units in the last place of 1. The number
+/// differs between calls, so that equal terms do not cancel.
 pub fn rescaled(source: &str) -> String {
     let mut text = String::new();
     // For each open parenthesis, whether it belongs to a call.

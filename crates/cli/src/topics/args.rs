@@ -125,7 +125,6 @@ pub struct InputFlags {
 }
 
 impl InputFlags {
-    /// Returns the inputs.
     pub fn sources(&self, paths: &[PathBuf], id: Option<&str>) -> Result<Sources, Failure> {
         let settings = SourceSettings {
             format: self.format.map(Format::from),
@@ -229,7 +228,6 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// Returns the requested settings.
     pub fn request(&self) -> CorpusRequest {
         CorpusRequest {
             inputs: self.inputs.clone(),
@@ -305,7 +303,6 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
-    /// Returns the verbosity.
     pub fn say(&self) -> Say {
         Say {
             json: self.json,

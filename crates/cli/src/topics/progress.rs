@@ -6,12 +6,11 @@ use serde_json::Value;
 
 use crate::progress::Describe;
 
-/// Returns a number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line of progress: share done, documents per second, held-out score, bound, temperature.
+/// The line of progress, with the finished fraction, documents per second, held-out score, ELBO and temperature.
 pub struct Line {
     sizes: PassSizes,
     heldout: Option<f64>,
@@ -20,7 +19,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// Creates the line of a run.
     pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,

@@ -1,4 +1,4 @@
-//! The uses of a fitted folder: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
+//! `jensen vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit.
 
 use std::path::Path;
 
@@ -15,13 +15,12 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
-/// Number of records in memory at once.
 const CHUNK: usize = 4000;
 
-/// Latent dimensions from which on the marginal likelihood is not estimated by appendix D of the paper.
+/// The number of latent dimensions from which the marginal likelihood is no longer estimated by appendix D of the
+/// paper.
 const TOO_MANY: usize = 5;
 
-/// A fit that can be used.
 struct Fitted {
     stored: VaeRun,
     model: VaeModel,
@@ -71,7 +70,6 @@ impl Fitted {
     }
 }
 
-/// Draws a picture of records of the networks.
 fn draw(
     path: &Path,
     model: &VaeModel,
@@ -85,10 +83,9 @@ fn draw(
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
-/// Receives records of the networks in sequence.
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
-/// Writes `count` records of the networks from `fill`, in the units of the data.
+/// Writes `count` records of the networks, which `fill` supplies, in the units of the data.
 fn write_records(
     destination: &Destination<'_>,
     model: &VaeModel,
@@ -112,7 +109,6 @@ fn write_records(
     })
 }
 
-/// Runs `vae sample`.
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
@@ -145,7 +141,6 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Passes on records in chunks.
 fn in_chunks(
     records: &dyn Records,
     mut each: impl FnMut(&Selection<'_>) -> std::io::Result<()>,
@@ -159,7 +154,6 @@ fn in_chunks(
     Ok(())
 }
 
-/// Runs `vae encode`.
 pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
@@ -195,7 +189,6 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Replaces the reconstructions of values that are present by these values.
 fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
     let mut row = vec![0.0; rows.width()];
     for (means, index) in means.chunks_mut(rows.width()).zip(indices) {
@@ -205,7 +198,6 @@ fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
     }
 }
 
-/// Runs `vae reconstruct`.
 pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
     let (args, impute) = (&args.apply, args.impute);
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
@@ -244,7 +236,7 @@ pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, with the fields `more`, or null if there is none.
+/// Returns an estimate with its errors as `name`, together with the fields `more`, or null if there is no estimate.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;
@@ -271,13 +263,12 @@ fn in_words(estimate: &LogMarginal) -> String {
     )
 }
 
-/// Runs `vae evaluate`.
 pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
-    // Densities are those of rows in the units of the data.
+    // Densities refer to rows in the units of the data.
     let log_jacobians = model.log_jacobians(&records);
     let log_jacobian = log_jacobians.iter().sum::<f64>() / records.len() as f64;
     let moved = |estimate: LogMarginal| estimate.moved(&log_jacobians);

@@ -1,4 +1,4 @@
-//! `jensen fit-many`: one table of many fits.
+//! Tests `jensen fit-many`, which writes one table of many fits.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ const LINE: &str = "
     parameters { real mu; real<lower=0> sigma; }
     model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }";
 
-/// The program, this number of data sets, one of the wrong size and one that does not exist.
+/// Returns the arguments for a program and `sets` data sets, as well as one of the wrong size and one that does not
+/// exist.
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
@@ -33,7 +34,6 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
 /// The verdict of a row of `rows.jsonl` without a result.
 const FAILED: &str = "\"verdict\":\"failed\"";
 
-/// The table without its seconds.
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {
@@ -103,7 +103,7 @@ fn a_run_that_was_killed_goes_on() {
         }
         child.kill().expect("a process");
         child.wait().expect("a process");
-        // All earlier rows are still there.
+        // All earlier rows still exist.
         assert!(count() >= before);
         before = count();
     }

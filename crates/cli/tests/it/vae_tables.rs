@@ -1,4 +1,4 @@
-//! `jensen vae` of tables: counts, missing values, and the weight of the divergence.
+//! Tests `jensen vae` on tables: counts, missing values, and the weight of the divergence.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::common::{Desk, Finished, jensen, read_json, trace_of};
 use crate::vae::{Dice, one_factor, refused};
 
-/// Counts of 24 genes in 400 cells of two kinds. Each kind has 12 genes that it expresses five times as often, and the
-/// number of molecules of a cell is between 40 and 400.
+/// Returns counts of 24 genes in 400 cells of two kinds. Each kind has 12 genes that it expresses five times as often,
+/// and the number of molecules of a cell is between 40 and 400.
 fn cells() -> String {
     let mut dice = Dice(11);
     let names: Vec<String> = (1..=24).map(|gene| format!("gene{gene}")).collect();
@@ -25,18 +25,15 @@ fn cells() -> String {
     csv
 }
 
-/// Runs the command with these words.
 fn run(line: &str) -> Finished {
     jensen(line.split_whitespace())
 }
 
-/// The cells of a table, but for its names.
 fn cells_of(text: &str) -> Vec<Vec<Option<f64>>> {
     let row = |line: &str| line.split(',').map(|x| x.parse().ok()).collect();
     text.lines().skip(1).map(row).collect()
 }
 
-/// The cells of a table without gaps.
 fn numbers_of(text: &str) -> Vec<Vec<f64>> {
     let rows = cells_of(text).into_iter();
     rows.map(|row| row.into_iter().map(Option::unwrap).collect())
@@ -62,7 +59,7 @@ fn counts_of_cells_are_better_explained_than_by_independent_genes() {
         assert_eq!(made["baseline"]["model"], plain);
         assert_eq!(made["active_units"], 1);
         let bound = number(&made, "validation_bound");
-        // The kind of a cell is known from any twenty molecules.
+        // Any twenty molecules identify the kind of a cell.
         assert!(
             bound > number(&made["baseline"], "score") + 10.0,
             "{decoder}: {made}"
@@ -75,7 +72,7 @@ fn counts_of_cells_are_better_explained_than_by_independent_genes() {
         "zero-inflated-negative-binomial",
         "independent negative binomial counts with excess zeros",
     );
-    // Given its total and kind, a cell is multinomial: less spread than any of the three.
+    // Given its total and kind, a cell is multinomial, which has less spread than all three distributions.
     assert!(
         poisson > negative - 0.5 && poisson > inflated - 0.5,
         "{poisson} {negative} {inflated}"
@@ -151,7 +148,8 @@ fn a_heavier_divergence_makes_codes_cheaper_and_bounds_stay_bounds() {
     assert!((heavy[0] - heavy[1] + heavy[2]).abs() < 1e-9, "{heavy:?}");
 }
 
-/// The table of [`one_factor`] without one value in two of three rows, and the number of missing values.
+/// Returns the table of [`one_factor`], in which one value is missing in two of three rows, and the number of missing
+/// values.
 fn with_gaps(whole: &str) -> (String, usize) {
     let mut missing = 0;
     let lines = whole.lines().enumerate().map(|(row, line)| {
@@ -180,7 +178,7 @@ fn missing_values_are_masked_and_imputed() {
     assert_eq!(made["missing_values"], missing);
     let note = format!("{missing} of 800 values are missing");
     assert!(made["warnings"].to_string().contains(&note), "{made}");
-    // The score is that of one factor by maximum likelihood, which made the rows.
+    // The score is that of one factor by maximum likelihood, and the rows were made from one factor.
     let (bound, plain) = (number(&made, "bound"), number(&made["baseline"], "score"));
     assert!(
         bound > plain - 0.1 && bound < plain + 0.1,
@@ -220,7 +218,7 @@ fn missing_values_that_a_fit_cannot_have_are_refused() {
     let whole = one_factor();
     let gaps = desk.file("gaps.csv", &with_gaps(&whole).0);
     let (whole, fit) = (desk.file("whole.csv", &whole), desk.name("fit"));
-    // One pass is not trusted.
+    // A fit of one pass is not trusted.
     run(&format!(
         "vae fit {whole} --decoder gaussian --hidden 4 --latent 1 --epochs 1 --quiet --out {fit}"
     ));

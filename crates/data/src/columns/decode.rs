@@ -13,21 +13,19 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use crate::error::DataError;
 use crate::table::{Cells, Column};
 
-/// The element type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Integers; `true` if they are unsigned.
+    /// Integers, which are unsigned if the value is `true`.
     Whole(bool),
     Truth,
     Real,
     Text,
 }
 
-/// A column, if the type of its elements is supported.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
-    /// Index of the leaf column in the schema.
+    /// The index of the leaf column in the schema.
     pub leaf: usize,
     kind: Result<Kind, String>,
     max_def: i16,
@@ -35,7 +33,6 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns the columns of a file.
     pub fn all(schema: &SchemaDescriptor) -> Vec<Self> {
         let fields = schema.root_schema().get_fields();
         let leaves: Vec<usize> = (0..schema.num_columns())
@@ -68,7 +65,6 @@ impl Field {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
 
-    /// Checks that the type of the column is supported.
     pub fn check(&self, path: &Path) -> Result<(), DataError> {
         match &self.kind {
             Ok(_) => Ok(()),
@@ -80,17 +76,14 @@ impl Field {
         }
     }
 
-    /// Returns whether the numbers of the column are integers.
     pub fn is_whole(&self) -> bool {
         self.kind != Ok(Kind::Real)
     }
 
-    /// Returns whether the column contains words.
     pub fn is_text(&self) -> bool {
         self.kind == Ok(Kind::Text)
     }
 
-    /// Reads rows of a row group.
     pub fn decode(
         &self,
         column: ColumnReader,
@@ -137,7 +130,6 @@ impl Field {
     }
 }
 
-/// Returns the element type, or the name of an unsupported type.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     use ConvertedType as C;
     let name = || match column.logical_type_ref() {
@@ -166,7 +158,6 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     }
 }
 
-/// The current elements, and the starts of rows.
 #[derive(Default)]
 struct Levels {
     max_def: i16,
@@ -182,7 +173,7 @@ impl Levels {
         rows: &Range<usize>,
     ) -> Result<Vec<T::T>, ParquetError> {
         let skipped = column.skip_records(rows.start)?;
-        // The file determines the number of rows.
+        // The number of rows comes from the file and may be wrong, so memory for many rows is not reserved.
         let mut values = Vec::with_capacity(rows.len().min(1 << 20));
         let defs = (self.max_def > 0).then_some(&mut self.defs);
         let reps = self.lists.then_some(&mut self.reps);
@@ -197,7 +188,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// Returns the next value of each of `rows` rows, or `None` where the value is missing.
+    /// Returns the next value of each of `rows` rows, or `None` for a missing value.
     fn each<T>(
         &self,
         rows: usize,
@@ -209,7 +200,6 @@ impl Levels {
         })
     }
 
-    /// Returns the first row with a missing value, counted from 0.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {
@@ -218,7 +208,6 @@ impl Levels {
         })
     }
 
-    /// Returns the length of the first list, and the first row whose list has another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -239,24 +228,21 @@ enum Elements {
     Texts(Vec<ByteArray>),
 }
 
-/// The values of a range of rows in a column.
 pub(super) struct Decoded {
     elements: Elements,
     levels: Levels,
     unsigned: bool,
 }
 
-/// The numbers of a column, row by row.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
     pub reals: Vec<f64>,
-    /// The length of the list of each row, if rows have lists.
+    /// The length of the list in each row, if rows have lists.
     pub length: Option<usize>,
 }
 
 impl Decoded {
-    /// Adds the words of the column to `words`.
     pub fn words(&self, words: &mut BTreeSet<String>) {
         if let Elements::Texts(texts) = &self.elements {
             let mut last: Option<&ByteArray> = None;
@@ -273,8 +259,8 @@ impl Decoded {
         }
     }
 
-    /// Appends the numbers to `all`, or reports a missing one. `location` describes a row of the range, counted from 0,
-    /// for messages.
+    /// Appends the numbers to `all`. If a value is missing, returns an error for which `location` describes the row,
+    /// given by its index in the range.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -341,7 +327,6 @@ impl Decoded {
     }
 }
 
-/// The cells of a table's column, one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
@@ -350,10 +335,7 @@ pub(super) enum CellsOfColumn {
 }
 
 impl CellsOfColumn {
-    /// Creates an empty list of cells for a column.
-    ///
-    /// # Errors
-    /// Fails for lists of words, which are not columns.
+    /// Fails for lists of words, which cannot be columns of a table.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
@@ -370,7 +352,7 @@ impl CellsOfColumn {
     /// Appends the values of `rows` rows.
     ///
     /// # Errors
-    /// Fails if a list is missing, has a null, or has another length; or a value is not a number.
+    /// Fails if a list is missing, contains a null, or has another length, or if a value is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,
@@ -413,13 +395,12 @@ impl CellsOfColumn {
                 let mut words = texts.into_iter().map(word);
                 all.extend(levels.each(rows, || words.next()));
             }
-            // A column has one type.
             (Self::Numbers(_) | Self::Words(_), _) => {}
         }
         Ok(())
     }
 
-    /// Returns one column, or one column per list element if the rows have lists.
+    /// Returns one column, or one column per element if the rows have lists.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

@@ -2,12 +2,12 @@
 //!
 //! | subject | module |
 //! | --- | --- |
-//! | files, their columns and row groups | this one |
-//! | the numbers of a column in a stretch of rows | `decode` |
+//! | files, their columns and row groups | this module |
+//! | the numbers of a column in a range of rows | `decode` |
 //!
-//! A column of numbers or truth values gives one value per row, and a column of lists of one length gives one vector
-//! per row. Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a
-//! number, is an error with its location. Pages are plain or compressed by Snappy.
+//! A column of numbers or booleans has one value per row, and a column of lists of equal length has one vector per row.
+//! Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a number, is an
+//! error with its location. Pages are uncompressed or compressed by Snappy.
 
 mod decode;
 
@@ -29,50 +29,48 @@ use crate::files::list_folder;
 use crate::table::Column;
 use decode::{CellsOfColumn, Field, Numbers};
 
-/// Largest number of distinct words of a column.
 const WORDS: usize = 1 << 20;
 
-/// Consecutive rows of a file within one row group.
+/// A range of consecutive rows within one row group of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The index of the file, from 0.
+    /// The index of the file.
     pub file: usize,
-    /// The row group of the range.
+    /// The index of the row group.
     pub group: usize,
     /// The rows within the group.
     pub rows: Range<usize>,
-    /// The number of the first row among the rows of all files, from 0.
+    /// The index of the first row among the rows of all files.
     pub first: u64,
 }
 
-/// Parquet files with the same columns, as one table.
+/// Parquet files with the same columns, read as one table.
 pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
     rows: u64,
-    /// Distinct words of each column, filled on first use.
     words: Vec<OnceLock<Vec<String>>>,
 }
 
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has a single read position, so only one thread reads at a time.
+    /// The reader has a single position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
 
-/// Length and modification time of a file. If either differs, the file was changed.
+/// The length and modification time of a file. If either differs, the file has changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// Returns the Parquet files among `paths`, and the files in its folders in the order of their names.
+/// Returns the Parquet files among `paths`, and the Parquet files in its folders, sorted by name.
 ///
 /// # Errors
-/// Fails if there are no such files.
+/// Fails if there are no Parquet files.
 pub fn parquet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DataError> {
     let mut found = Vec::new();
     for path in paths {
@@ -150,8 +148,8 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
 /// `x1`, `x2`, ….
 ///
 /// # Errors
-/// Fails if the files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal
-/// length.
+/// Fails if the bytes are not a Parquet file, or if a column has values other than numbers, booleans, words, and lists
+/// of equal length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -196,10 +194,10 @@ fn unreadable(path: &Path, error: &ParquetError) -> DataError {
 }
 
 impl RowFiles {
-    /// Opens the given files, and the files in the given folders.
+    /// Opens the given files, and all files in the given folders.
     ///
     /// # Errors
-    /// Fails if there are no files, a file cannot be read, or their columns differ.
+    /// Fails if there are no files, if a file cannot be read, or if the columns of the files differ.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -254,12 +252,12 @@ impl RowFiles {
         })
     }
 
-    /// Returns the number of rows in all files.
+    /// Returns the number of rows of all files.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Returns the files in order.
+    /// Returns the paths of the files in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
@@ -269,7 +267,7 @@ impl RowFiles {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// Returns all row groups in order.
+    /// Returns the row groups of all files in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -289,7 +287,7 @@ impl RowFiles {
         all
     }
 
-    /// Returns a digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
+    /// Returns a digest of the lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
     /// rewritten file has another digest. The contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -314,12 +312,12 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Reads the columns `names` in the given rows, one range after another. A column becomes an array of shape
-    /// `[rows]`, or `[rows, length]` if rows have lists.
+    /// Reads the columns `names` in the given ranges of rows, one range after another. A column becomes an array of
+    /// shape `[rows]`, or `[rows, length]` if rows have lists.
     ///
     /// # Errors
-    /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in
-    /// length, or a file cannot be read or has changed.
+    /// Fails if a column does not exist or has another type, if a value is missing or not a number, if lists differ in
+    /// length, or if a file cannot be read or has changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -345,7 +343,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// Returns the length of the lists of a column, measured in its first row, or `None` if the column has no lists.
+    /// Returns the length of a column's lists, taken from its first row, or `None` if the column has no lists.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does.
@@ -358,7 +356,8 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// Returns the location of a row of a range, for messages: its file, and its number in the file, counted from 1.
+    /// Describes the location of a row of a range, for messages. The description contains the file and the number of
+    /// the row in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -378,7 +377,6 @@ impl RowFiles {
         })
     }
 
-    /// Appends the numbers of one range.
     fn add(&self, at: usize, stretch: &Stretch, all: &mut Numbers) -> Result<(), DataError> {
         let field = &self.fields[at];
         let words = match field.is_text() {
@@ -392,8 +390,8 @@ impl RowFiles {
         })
     }
 
-    /// Calls `each` with the content of a column in a range of rows. Checks before and after the call that the file is
-    /// unchanged.
+    /// Calls `each` with the content of a column in a range of rows. Checks before and after the call that the file has
+    /// not changed.
     fn decoded<T>(
         &self,
         at: usize,
@@ -409,12 +407,11 @@ impl RowFiles {
                 .and_then(|group| group.get_column_reader(field.leaf))
                 .and_then(|column| field.decode(column, &stretch.rows))
         };
-        // Of a file that was changed any other error is a consequence.
+        // If the file has changed, other errors are only a consequence.
         file.check_unchanged()?;
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// Returns the distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

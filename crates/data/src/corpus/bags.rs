@@ -1,4 +1,4 @@
-//! Formats of counted words: UCI bags of words, LDA-C, Matrix Market.
+//! Formats of bags of words: UCI, LDA-C and Matrix Market.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,20 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`]. Documents without words
-/// are kept, so a damaged header could otherwise create 10¹² of them.
+/// The largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`] documents per entry.
+/// Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
-/// Largest number of documents that a header may state per entry.
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
-/// Documents as pairs of term and count, terms ascending and distinct within a document.
+/// Documents as pairs of term and count. The terms of a document are distinct and ascending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bags {
     pub terms: Vec<u32>,
     pub counts: Vec<u32>,
-    /// The end of each document.
     pub ends: Vec<usize>,
 }
 
 impl Bags {
-    /// Returns the terms and counts of document `i`.
     pub fn get(&self, i: usize) -> (&[u32], &[u32]) {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let range = start..self.ends[i];
@@ -47,7 +44,7 @@ impl Bags {
     }
 }
 
-/// Reads the words of bags, one per line, from `given` or from the format's default path.
+/// Reads the words of bags, one per line, from `given` or from the default path of the format.
 ///
 /// # Errors
 /// Fails if the file does not exist or is not UTF-8.
@@ -77,7 +74,6 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// Returns the path of the word list that belongs to `bags` by its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -95,7 +91,6 @@ fn beside(bags: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Reads one file of bags.
 pub(crate) struct BagReader {
     path: PathBuf,
     file: Box<dyn BufRead + Send>,
@@ -106,24 +101,20 @@ pub(crate) struct BagReader {
     pairs: Vec<(u32, u32)>,
 }
 
-/// The state of reading a file, by format.
 enum Kind {
     Ldac,
     Triplets {
         documents: u64,
         entries: u64,
         read: u64,
-        /// Number of the document whose entries are being read. Earlier documents are complete.
+        /// The number of the document whose entries are being read. All earlier documents are complete.
         current: u64,
-        /// Whether the last entry has been read.
         ended: bool,
-        /// Whether entries have no count.
         pattern: bool,
     },
 }
 
 impl BagReader {
-    /// Opens a file whose terms are below `words`.
     pub fn open(path: &Path, format: Format, words: usize) -> Result<Self, DataError> {
         let mut reader = Self {
             path: path.to_path_buf(),
@@ -178,7 +169,6 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer. Returns `false` at the end of the file.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;
@@ -271,7 +261,6 @@ impl BagReader {
         }
     }
 
-    /// Returns the start of the current line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -322,7 +311,6 @@ impl BagReader {
         Ok(true)
     }
 
-    /// Finishes a document. Returns false after the last.
     fn triplets(&mut self, bags: &mut Bags) -> Result<bool, DataError> {
         loop {
             let Kind::Triplets {
@@ -385,7 +373,6 @@ impl BagReader {
         }
     }
 
-    /// Appends the collected document to `bags`, and begins the next one.
     fn finish(&mut self, bags: &mut Bags, done: u64) {
         bags.push(&mut self.pairs);
         if let Kind::Triplets { current, .. } = &mut self.kind {

@@ -1,4 +1,4 @@
-//! A corpus, or a shard of one, in a memory-mapped file.
+//! A corpus, or a shard of a corpus, in a memory-mapped file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,38 @@ use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
 use crate::bytes::Mapped;
 use crate::error::DataError;
 
-/// Number of blocks checked per task.
 const CHECKED: usize = 256;
 
-/// Number of bytes to hash before their pages are released.
 const HASHED: usize = 16 << 20;
 
-/// Number of documents after which the pages of the file are released, so that the memory of a run does not grow with
-/// its corpus. The system's cache returns pages that are needed again.
+/// The number of documents after which the pages of the file are released, so that the memory of a run does not grow
+/// with its corpus. The cache of the operating system returns pages that are needed again.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// The training documents of a model, or the held-out ones.
+/// A part of the documents: for training a model, or held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// For training.
+    /// The documents for training.
     Train = 0,
-    /// Held-out documents.
+    /// The held-out documents.
     Heldout = 1,
 }
 
 impl Split {
-    /// Both splits.
+    /// The two splits in order.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
 
-/// A document: ascending terms and their counts.
+/// A document, given by its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Terms, ascending, each below [`terms`](CorpusFile::terms).
+    /// The terms, which ascend and are below [`terms`](CorpusFile::terms).
     pub terms: Vec<u32>,
-    /// The count of each term, 1 or more.
+    /// The count of each term, which is at least 1.
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of one. Reads access random offsets of the mapped file, and several threads may
-/// read at once.
+/// A corpus in one file, or a shard of a corpus. The file is mapped, and several threads may read it at random offsets.
 #[derive(Debug)]
 pub struct CorpusFile {
     path: PathBuf,
@@ -59,9 +56,10 @@ pub struct CorpusFile {
 }
 
 impl CorpusFile {
-    /// Opens a corpus and reads it once from beginning to end. It checks the digest and every document, so later reads
-    /// of documents cannot fail. If another process changes the file while it is open ([`super::build()`] never does:
-    /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
+    /// Opens a corpus and reads it once from beginning to end. This checks the digest and every document, so later
+    /// reads of documents cannot fail. If another process changes the file while it is open,
+    /// [`check_unchanged`](Self::check_unchanged) reports it. [`super::build()`] never changes a file, but replaces it
+    /// by a new one.
     ///
     /// # Errors
     /// Fails if the file is not a corpus, has another version, or is truncated or damaged.
@@ -133,7 +131,6 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Returns whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -177,7 +174,6 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// Returns the offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -188,7 +184,7 @@ impl CorpusFile {
     /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.map.check_unchanged()
     }
@@ -198,7 +194,7 @@ impl CorpusFile {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Returns the number of tokens in a split: the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
@@ -213,12 +209,12 @@ impl CorpusFile {
         self.words.len()
     }
 
-    /// Returns the words by term, those in most documents first.
+    /// Returns the words, indexed by term and sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Returns a record of the build of the corpus.
+    /// Returns the JSON record of how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
@@ -233,7 +229,7 @@ impl CorpusFile {
         &self.path
     }
 
-    /// Returns the number of documents per block. A block is read in one piece.
+    /// Returns the number of documents per block. A block is read as a whole.
     pub fn block(&self) -> usize {
         BLOCK
     }
@@ -252,7 +248,7 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Skips as many
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
     /// documents as [`read`](Self::read).
     ///
     /// # Panics
@@ -269,13 +265,13 @@ impl CorpusFile {
             }
             self.decode(&mut bytes, visit)
         };
-        // Documents were checked when the corpus was opened. An unreadable document means that the file has changed,
-        // which `check_unchanged` reports before the results are used.
+        // All documents were checked when the corpus was opened. An unreadable document means that the file has
+        // changed, which `check_unchanged` reports before the results are used.
         let _: Option<()> = read();
         self.count_read(1);
     }
 
-    /// Counts the documents read, and occasionally releases the file's pages.
+    /// Counts the documents read, and occasionally releases the pages of the file.
     fn count_read(&self, documents: usize) {
         let before = self.read.fetch_add(documents, Ordering::Relaxed);
         if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {
@@ -283,7 +279,6 @@ impl CorpusFile {
         }
     }
 
-    /// Releases the file's pages from the memory of this process. The system keeps them in its cache.
     fn release(&self) {
         self.map.release();
     }
@@ -297,7 +292,6 @@ fn not_a_corpus(path: &Path) -> DataError {
     ))
 }
 
-/// Returns the SHA-256 of the first `length` bytes.
 fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in map[..length].chunks(HASHED) {
@@ -307,7 +301,6 @@ fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Reads the words and the record.
 fn texts(map: &[u8], tail: &Tail) -> Option<(Vec<String>, serde_json::Value)> {
     let at = |x: u64| usize::try_from(x).ok();
     let words = std::str::from_utf8(map.get(at(tail.words)?..at(tail.record)?)?).ok()?;

@@ -1,7 +1,8 @@
-//! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
+//! A corpus of one file, or of a folder of shards. Shards are files with a common vocabulary that can be processed
+//! separately.
 //!
-//! `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is not a
-//! corpus. The documents are the concatenated documents of all shards.
+//! The file `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is
+//! not a corpus. The documents of the corpus are the concatenated documents of all shards.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,8 @@ use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 use crate::files::{create_folder, read_bytes, remove_files};
 
-/// The list of a folder's shards.
 const LIST: &str = "shards.json";
 
-/// The suffix of the names of shards.
 const ENDING: &str = "corpus";
 
 #[derive(Serialize, Deserialize)]
@@ -33,7 +32,6 @@ struct List {
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// For both splits, the end of each shard's documents.
     ends: [Vec<usize>; 2],
     digest: String,
 }
@@ -44,10 +42,10 @@ pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
 }
 
 impl Corpus {
-    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
+    /// Opens a corpus of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
-    /// Fails as [`CorpusFile::open`] does, and for a shard that is missing, belongs to another build, or has another
+    /// Fails as [`CorpusFile::open`] does, and if a shard is missing, belongs to another build, or has another
     /// vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
@@ -103,7 +101,7 @@ impl Corpus {
     /// Divides this corpus into `count` shards in `folder`. Neighbouring documents stay together.
     ///
     /// # Errors
-    /// Fails if there are fewer training documents than shards, or the folder cannot be written.
+    /// Fails if there are fewer training documents than shards, or if the folder cannot be written.
     pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
         check_count(self.documents(Split::Train), count)?;
         create_folder(folder)?;
@@ -125,7 +123,6 @@ impl Corpus {
         write_list(folder, digests)
     }
 
-    /// Returns the documents `first .. end` of a split, by shard.
     fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
         let mut start = 0;
         let mut runs = Vec::new();
@@ -139,7 +136,7 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder, so that the folder can hold another corpus.
+    /// Removes the shards of a folder, so that another corpus can be written to it.
     ///
     /// # Errors
     /// Fails if a file cannot be removed.
@@ -148,7 +145,7 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// Returns the shards, in order, or the single file.
+    /// Returns the shards in order, or the single file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
@@ -156,7 +153,7 @@ impl Corpus {
     /// Checks that the corpus has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if a file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
@@ -166,7 +163,7 @@ impl Corpus {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Returns the number of tokens in a split: the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
@@ -181,12 +178,12 @@ impl Corpus {
         self.shards[0].terms()
     }
 
-    /// Returns the words by term, those in most documents first.
+    /// Returns the words, indexed by term and sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
 
-    /// Returns a record of the build of the corpus.
+    /// Returns the JSON record of how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
@@ -201,7 +198,7 @@ impl Corpus {
         &self.path
     }
 
-    /// Returns the number of documents per block. A block is read in one piece.
+    /// Returns the number of documents per block. A block is read as a whole.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
@@ -216,7 +213,7 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Skips as many
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
     /// documents as [`read`](Self::read).
     ///
     /// # Panics
@@ -226,7 +223,6 @@ impl Corpus {
         shard.visit(part, index, visit);
     }
 
-    /// Returns the shard of a document, and its number in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
@@ -236,15 +232,13 @@ impl Corpus {
     }
 }
 
-/// A range of documents of a split in a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// Returns the range of a shard's documents among all documents; the end is exclusive.
+/// Returns the range of a shard's documents among all documents. The end is exclusive.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Checks that there are at most as many shards as training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(
@@ -254,7 +248,6 @@ pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataErro
     Ok(())
 }
 
-/// Writes a shard of a folder, and returns its digest.
 pub(crate) fn write_shard(
     folder: &Path,
     shard: usize,
@@ -278,7 +271,6 @@ pub(crate) fn write_shard(
     Ok(CorpusFile::open(&path)?.digest().to_owned())
 }
 
-/// Writes the list of shards, which turns the folder into a corpus.
 pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
     let list = serde_json::to_vec(&List {
         version: 1,
@@ -288,7 +280,7 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
     write_atomic_bytes(&folder.join(LIST), &list)
 }
 
-/// Opens one listed shard of a folder.
+/// Opens one shard that a folder lists.
 ///
 /// # Errors
 /// Fails as [`Corpus::open`] does.

@@ -1,14 +1,14 @@
-//! Rows of numbers with a common width, read in any order: the data of networks.
+//! Rows of numbers with a common width, which can be read in any order. They are the data of networks.
 //!
-//! IDX and NPY files are mapped, so they may be larger than memory. Files that need decoding (compressed files, CSV,
+//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded (compressed files, CSV,
 //! MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `mod` | [`Rows`]: what is distinguished by the name of the file, validation, reading |
+//! | `mod` | [`Rows`]: formats by the name of the file, validation, reading |
 //! | `images` | folders of pictures |
 //! | `mat` | MATLAB's MAT files |
-//! | `write` | [`RowWriter`]: rows out |
+//! | `write` | [`RowWriter`]: writing rows |
 
 mod images;
 mod mat;
@@ -27,10 +27,10 @@ use crate::{Table, idx, npy};
 
 pub use write::{Number, RowFormat, RowWriter};
 
-/// Rows of numbers. NaN marks a missing value; all other values are finite.
+/// Rows of numbers. NaN represents a missing value, and all other values are finite.
 ///
-/// Unsigned bytes are grey levels, divided by 255. If no byte is above 1, they are booleans and stay unchanged. Other
-/// numbers are unchanged.
+/// Unsigned bytes are grey levels, which are divided by 255, unless no byte is above 1, in which case they are
+/// booleans. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -55,21 +55,27 @@ impl std::fmt::Debug for Rows {
 }
 
 impl Rows {
-    /// Opens a file or a folder of pictures. The name determines the format: `.npy`; `.mat` (the first numeric matrix
-    /// of an uncompressed MAT 5 file, one record per column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number);
-    /// a folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
+    /// Opens a file or a folder of pictures. The name determines the format:
+    ///
+    /// - `.npy`;
+    /// - `.mat` for the first numeric matrix of an uncompressed MAT 5 file, with one record per column;
+    /// - `.csv`, `.txt`, `.tsv` and `.npz`, whose columns must be numeric;
+    /// - a folder for PNG and PGM pictures of one size, which are converted to grey levels;
+    /// - any other name for IDX.
+    ///
+    /// Each name may also end in `.gz`.
     ///
     /// # Errors
     /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
-    /// infinite element. The message names the location.
+    /// infinite element. The message contains the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
 
-    /// Like [`open`](Self::open), but with a limit on decompressed bytes.
+    /// Like [`open`](Self::open), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`open`](Self::open) does, and for a file beyond the limit.
+    /// Fails as [`open`](Self::open) does, and if the file exceeds the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -203,11 +209,11 @@ impl Rows {
         })
     }
 
-    /// Takes bytes as whole numbers, not grey levels: counts.
+    /// Interprets bytes as counts instead of grey levels.
     #[must_use]
     pub fn of_counts(mut self) -> Self {
         if self.scale != 1.0 {
-            // Division by a rounded 1/255 misses whole numbers by a rounding error.
+            // Division by a rounded 1/255 misses integers by a rounding error.
             let whole = |x: f32| (x / self.scale).round();
             self.range = (whole(self.range.0), whole(self.range.1));
             self.scale = 1.0;
@@ -215,7 +221,7 @@ impl Rows {
         self
     }
 
-    /// Returns the file or folder.
+    /// Returns the path of the file or folder.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -230,12 +236,12 @@ impl Rows {
         self.extents.iter().product()
     }
 
-    /// Returns the extents of a row, with the last index fastest: height and width of an image.
+    /// Returns the extents of a row with the last index fastest, such as the height and width of an image.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Returns the smallest and the largest number.
+    /// Returns the smallest and the largest value.
     pub fn range(&self) -> (f32, f32) {
         self.range
     }
@@ -256,12 +262,12 @@ impl Rows {
     /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.storage.check_unchanged()
     }
 
-    /// Returns a digest of shape and elements.
+    /// Returns a digest of the shape and the elements.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -269,7 +275,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// Panics if the row does not exist, or `out` does not have its width.
+    /// Panics if the row does not exist, or if `out` does not have the width of a row.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

@@ -1,4 +1,4 @@
-//! Sparse symmetric matrices in their usual forms, and damaged ones.
+//! Tests sparse symmetric matrices in their usual formats, and damaged ones.
 
 use jensen_data::Symmetric;
 

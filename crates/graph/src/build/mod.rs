@@ -1,8 +1,8 @@
 //! Constructors of nodes, with shape checks, constant folding and local simplification.
 //!
-//! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar definitions.
-//! Simplifications keep the value up to rounding and never turn a finite value into a non-finite one. `0 · x` becomes 0
-//! even if x might be infinite, because derivatives that are structurally zero must vanish.
+//! All nodes are built here, so no pass has to repeat these rules. Folding uses the scalar definitions of the slow
+//! evaluator. Simplifications preserve the value up to rounding and never turn a finite value into a non-finite one.
+//! They replace `0 · x` by 0 even if x might be infinite, because derivatives that are structurally zero must vanish.
 
 mod simplify;
 mod structure;
@@ -11,7 +11,7 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
-/// The derivative of an operation that is zero almost everywhere.
+/// The derivative of an operation whose derivative is zero almost everywhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
 
@@ -39,7 +39,7 @@ impl Graph {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// Creates an input of `len` elements with one value for all lanes. Its gradient is a sum over lanes.
+    /// Creates an input of `len` elements that has one value for all lanes. Its gradient is a sum over lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }
@@ -56,10 +56,10 @@ impl Graph {
         self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
     }
 
-    /// Creates a record column with `width` numbers for each record.
+    /// Creates a record column with `width` numbers per record.
     ///
     /// # Panics
-    /// Panics if the numbers do not fill whole records, or `width` is zero.
+    /// Panics if the numbers do not fill whole records, or if `width` is zero.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),
@@ -109,8 +109,8 @@ impl Graph {
     /// Returns the shape of an elementwise result. Scalars broadcast, and all other shapes must be equal.
     ///
     /// # Panics
-    /// Panics if the shapes do not agree, which is a bug in the caller (the front ends check sizes
-    /// and report errors).
+    /// Panics if the shapes do not agree. This is a bug in the caller, because the front ends check sizes and report
+    /// errors.
     pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
         let mut shape = Shape::SCALAR;
         for &arg in args {
@@ -127,7 +127,7 @@ impl Graph {
         shape
     }
 
-    /// Applies an elementwise operation. Scalars broadcast against the other shape.
+    /// Applies an elementwise operation. Scalars are broadcast to the shape of the other arguments.
     pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
         let shape = self.broadcast_shape(args);
@@ -159,7 +159,6 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// Returns the elementwise operation of a node, if it is one.
     pub(crate) fn elem_op(&self, id: NodeId) -> Option<ElemOp> {
         match self.op(id) {
             Op::Elem(op) => Some(op),
@@ -195,7 +194,7 @@ impl Graph {
         pow => Pow;
     }
 
-    /// Returns `c ≠ 0 ? x : y`, elementwise.
+    /// Returns x at elements where c is not zero, and y at all others.
     pub fn select(&mut self, c: NodeId, x: NodeId, y: NodeId) -> NodeId {
         self.elem(ElemOp::Select, &[c, x, y])
     }
@@ -206,7 +205,6 @@ impl Graph {
         self.mul(c, x)
     }
 
-    /// Returns the standard normal density at x.
     pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
         let s = self.square(x);
         let h = self.scale(-0.5, s);

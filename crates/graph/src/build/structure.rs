@@ -56,7 +56,7 @@ impl Graph {
                 return self.broadcast(source, Shape::fixed(index.len()));
             }
             Op::Concat => {
-                // An element of a concatenation is an element of one part.
+                // An element of a concatenation is an element of one of its parts.
                 if let Some(result) = self.gather_from_part(x, index) {
                     return result;
                 }
@@ -110,7 +110,7 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Adds every source at its indices to zeros of length `len`.
+    /// Adds the elements of every source at the indices of its map to a vector of `len` zeros.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()
@@ -124,7 +124,7 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            // Iteratively, because with tens of thousands of parts a recursion over the remainder would copy it each
+            // The loop is iterative. With tens of thousands of parts, a recursion over the remainder would copy it each
             // time.
             let (head, mut left) = sources.split_at(MAX_SCATTER);
             let mut sum = self.scatter(head, len);
@@ -161,7 +161,7 @@ impl Graph {
         self.push(Op::Scatter(maps), &args, shape)
     }
 
-    /// Adds elements to zeros of length `len`: `out[index[i]] += x[i]`.
+    /// Adds elements at indices to a vector of `len` zeros: `out[index[i]] += x[i]`.
     pub fn scatter_add(&mut self, x: NodeId, index: &[u32], len: usize) -> NodeId {
         assert!(
             index.iter().all(|&i| (i as usize) < len),
@@ -176,7 +176,6 @@ impl Graph {
         self.scatter(&[(x, ScatterMap::Index(id))], len)
     }
 
-    /// Splits x into a scalar factor and the rest, if it is such a product.
     pub(super) fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
             return None;
@@ -189,7 +188,7 @@ impl Graph {
         }
     }
 
-    /// Concatenates the arguments.
+    /// Concatenates values.
     pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::with_capacity(parts.len());
         for &part in parts {
@@ -240,7 +239,6 @@ impl Graph {
         merged
     }
 
-    /// Returns a single gather if every part selects from the same value.
     fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
         let source = match self.op(parts[0]) {
             Op::Gather(_) => self.args(parts[0])[0],
@@ -280,7 +278,7 @@ impl Graph {
         self.structural(Op::CumSum { reverse }, &[x], shape)
     }
 
-    /// Sums over lanes. The result is a shared value.
+    /// Sums a per-lane value over all lanes. The result is a shared value.
     pub fn lane_sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         self.push(Op::LaneSum, &[x], shape)
@@ -343,7 +341,7 @@ impl Graph {
         self.structural(op, &[l, b], Shape::fixed(n * cols))
     }
 
-    /// Returns X if B is the product `L X` with a factor that is zero above its diagonal.
+    /// Returns X if B is the product `L X` and L is zero above its diagonal.
     fn unmultiplied(&self, l: NodeId, b: NodeId, n: usize, cols: usize) -> Option<NodeId> {
         let plain = MatMul {
             m: n as u32,
@@ -380,7 +378,7 @@ impl Graph {
         self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
     }
 
-    /// Returns the eigenvalues of a symmetric matrix, followed by its eigenvectors.
+    /// Returns the eigenvalues of a symmetric `n × n` matrix, followed by its eigenvectors.
     pub fn eigen_sym(&mut self, a: NodeId, n: usize) -> NodeId {
         let op = Op::EigenSym { n: n as u32 };
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
@@ -417,8 +415,8 @@ impl Graph {
     /// Returns the results of a solver for the vector `x` of its arguments.
     ///
     /// # Panics
-    /// Panics if the body does not have the form that its kind requires, or `x` does not have the required length. Both
-    /// are bugs in the caller.
+    /// Panics if the body does not have the form that its kind requires, or if `x` does not have the required length.
+    /// Both are bugs in the caller.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");
@@ -467,8 +465,8 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// Builds the node `op(args)` again in this graph with the constructors' folding and simplification. Passes rebuild
-    /// with it. The ids in `op` must already belong to this graph.
+    /// Rebuilds the node `op(args)` in this graph, with the folding and simplification of the constructors. The ids in
+    /// `op` must already belong to this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

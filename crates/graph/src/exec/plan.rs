@@ -1,11 +1,11 @@
 //! Plans a graph as a list of steps over blocks of lanes.
 //!
-//! *Fusion.* Elementwise nodes of one shape form *kernels* (by the rules of [`super::stages`]): one pass over the
-//! elements in tiles that stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly
-//! and gathered operands read through their index lists.
+//! *Fusion.* Elementwise nodes of one shape form *kernels* by the rules of [`super::stages`]. A kernel makes one pass
+//! over the elements, in tiles that stay in L1. Intermediate values are kept in tile registers, sums and scatters are
+//! accumulated during the pass, and gathered operands are read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena. Another value reuses the slot after the
-//! last use. An evaluation needs only this arena, for one block of lanes.
+//! *Memory.* Values that are read after their kernel get a slot of rows in an arena. After the last read, another value
+//! can use the slot. An evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -21,20 +21,15 @@ use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
-/// The memory region of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
     /// A slot of the arena during planning, and rows of the arena afterwards.
     Arena(u32),
-    /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values, with one number per element.
     Pool,
-    /// A tile register of the kernel that is running.
     Register(u32),
 }
 
-/// An index list of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexRef {
     Const(crate::ir::IndexId),
@@ -56,7 +51,6 @@ impl Arg {
     }
 }
 
-/// The destination of a fused instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Register(u32),
@@ -67,7 +61,6 @@ pub(crate) enum Target {
     },
 }
 
-/// An instruction of a fused kernel.
 #[derive(Clone)]
 pub(crate) enum Instruction {
     Map {
@@ -96,21 +89,17 @@ pub(crate) enum Instruction {
     Softplus {
         kernel: SoftplusKernel,
         target: Option<Target>,
-        /// The slots and offsets of both sums.
         sums: [Option<(u32, usize)>; 2],
         args: [Arg; 2],
         arity: usize,
         classes: Option<Classes>,
     },
-    /// Computes linear predictors.
     Rows {
         kernel: RowsKernel,
         target: Target,
-        /// The columns of data, each with its coefficient.
         terms: Box<[[Arg; 2]]>,
         added: Option<Arg>,
     },
-    /// Sums a value by columns of data.
     Columns {
         kernel: ColumnsKernel,
         arg: Arg,
@@ -118,7 +107,6 @@ pub(crate) enum Instruction {
     },
 }
 
-/// A column of data, and the row to which its sum is added.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnSum {
     pub column: Arg,
@@ -127,7 +115,8 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the written slot and offset, unless the result is a register.
+    /// Calls `arg` for every operand, and `written` for the slot and offset of the result unless the result is a
+    /// register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
             if let Target::Rows { slot, offset } = target {
@@ -203,7 +192,6 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Returns the number of rows that it moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -213,20 +201,16 @@ impl Instruction {
     }
 }
 
-/// A step of a plan.
 pub(crate) enum Step {
-    /// Sets rows to zero.
     Zero {
         slot: u32,
         offset: usize,
         rows: usize,
     },
-    /// Makes one pass over the elements of a shape.
     Fused {
         shape: Shape,
         instructions: Vec<Instruction>,
     },
-    /// Copies rows.
     Copy {
         kernel: MapKernel,
         slot: u32,
@@ -234,44 +218,37 @@ pub(crate) enum Step {
         arg: Arg,
         shape: Shape,
     },
-    /// Runs a matrix operation, a running sum or a maximum.
     Dense {
         kernel: DenseKernel,
         slot: u32,
         offset: usize,
-        /// The operands and their shapes.
         args: Vec<(Arg, Shape)>,
         shape: Shape,
     },
-    /// Runs a pass of a solver.
     Solver {
-        /// The index of the call in the plan.
         call: usize,
         slot: u32,
         offset: usize,
-        /// The operands and their numbers of elements.
         args: Vec<(Arg, usize)>,
-        /// The number of elements of the result.
         rows: usize,
     },
 }
 
-/// A compiled graph, before lane count and data are bound.
+/// A compiled graph before the number of lanes and the data are known.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
-    /// The shared values: the node, its offset in the pool, and its number of elements at full capacity.
+    /// The node of each shared value, its offset in the pool, and its number of elements for the largest batch.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
     pub registers: usize,
-    /// The solvers, in the order of their steps.
+    /// The solvers in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
     /// Whether kernels include products with long matrices.
     pub streams: bool,
-    /// The number of instructions, which reports show.
     pub instructions: usize,
     /// The approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,
@@ -295,7 +272,6 @@ pub(super) struct Planner<'a> {
     pub(super) ones: Arg,
 }
 
-/// Plans the evaluation of a graph's outputs, with at most `records` records per batch.
 pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
     let mut planner = Planner {
         graph,
@@ -326,7 +302,6 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 }
 
 impl Planner<'_> {
-    /// Allocates constants and shared values that lane steps read, and inputs.
     fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
@@ -393,7 +368,7 @@ impl Planner<'_> {
     }
 
     fn emit(&mut self, kernels: Kernels, mut dense: DenseNodes) {
-        // Slots of sinks are shared by chains of scatters, from the innermost outwards.
+        // Chains of scatters share the slot of their sink. The search runs from the innermost scatter outwards.
         for id in self.graph.ids() {
             if !self.stages.needed[id.index()] || self.stages.roles[id.index()] != Role::Sink {
                 continue;
@@ -439,7 +414,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the operand that reads `id` from memory, not from a register.
     pub(super) fn operand(&mut self, id: NodeId) -> Arg {
         if let Some(arg) = self.args_of.get(&id) {
             return *arg;
@@ -485,7 +459,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// Returns the operand without an index list. An operand with one is copied.
+    /// Returns the operand without an index list. An operand with an index list is copied.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -511,7 +485,6 @@ impl Planner<'_> {
         rows
     }
 
-    /// Returns the operand as consecutive rows, which matrix kernels read.
     pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
         let arg = self.operand(id);
         let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
@@ -586,8 +559,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Allows backward passes to use the intermediate results of forward passes with the same arguments. Arguments are
-    /// distinguished by their offsets before rows are shared among values.
+    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Equal arguments
+    /// have equal offsets only before values share rows, so this must happen earlier.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps
@@ -748,7 +721,6 @@ impl Step {
         }
     }
 
-    /// Returns the number of instructions and the number of rows moved.
     fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),

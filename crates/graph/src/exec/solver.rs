@@ -1,4 +1,4 @@
-//! Runs solver steps, which run the programs of a body repeatedly.
+//! Runs the steps of a plan that call solvers. A solver runs the programs of its body repeatedly.
 
 use std::sync::Arc;
 
@@ -12,39 +12,33 @@ use crate::ops::{Pass, Solver};
 use crate::passes;
 use crate::solver::{self, Engine, Kept, Roles};
 
-/// A pass of a solver that has been planned.
 pub(crate) struct Call {
     solver: Arc<Solver>,
-    /// The same pass with looser tolerances.
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
-    /// The number of lanes that are solved together.
     group: usize,
-    /// The index of the memo that it shares with another pass with the same arguments.
+    /// The index of the memo that the call shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
 /// The estimated number of runs of the body per solve, for dividing work among threads.
 const RUNS: usize = 200;
 
-/// The scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
     /// The memos, each with one entry per group of lanes. A program clears them when it starts.
     memos: Vec<Vec<Kept>>,
-    /// Whether the solvers use rough tolerances.
     rough: bool,
     patience: Patience,
 }
 
-/// The evaluator of a body, which is straight-line code if the body can be scalarised.
+/// The evaluator of a body: straight-line code if the body can be scalarised, and a program otherwise.
 enum Code {
     Bytecode(Bytecode),
     Program(Program),
 }
 
-/// The scratch memory of the evaluator.
 enum Memory {
     Bytecode(BytecodeArena),
     Program(Arena),
@@ -84,8 +78,7 @@ impl Code {
     }
 }
 
-/// Runs code with its memory until an interrupt. After an interrupt all results are NaN, and a solver stops at the
-/// first NaN.
+/// Runs code until an interrupt. After an interrupt all results are NaN, and a solver stops at the first NaN.
 struct Running<'a> {
     code: Machine<'a>,
     /// The work per lane and run in addition to the code, for solving a factored system.
@@ -144,7 +137,6 @@ impl Engine for Running<'_> {
 }
 
 impl Call {
-    /// Plans a pass.
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
@@ -182,7 +174,6 @@ impl Call {
         }
     }
 
-    /// Creates scratch memory for the solvers of a program.
     pub fn scratch(calls: &[Call], rough: bool, ending: &Ending) -> SolverScratch {
         let memos = calls.iter().filter_map(|call| call.memo).max();
         SolverScratch {
@@ -282,7 +273,6 @@ fn machine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Opt
 }
 
 impl SolverScratch {
-    /// Clears the results of the last run.
     pub fn forget(&mut self) {
         self.memos.iter_mut().flatten().for_each(Kept::forget);
     }

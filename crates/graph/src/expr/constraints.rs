@@ -1,4 +1,4 @@
-//! Constrains unconstrained parameters, and adds the log-Jacobians.
+//! Maps unconstrained parameters to constrained values, and adds the log-Jacobians.
 //!
 //! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
 //! before 2.37. `jensen-stan` uses the isometric log-ratio transform of current Stan. Both give the same posterior, but
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// Returns an increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. Adds the
-    /// log-Jacobian, the sum of all but the first element, to the density.
+    /// Returns an increasing vector. The first element is unchanged, and each later element exceeds the element before
+    /// it by `eˣ`. Adds the log-Jacobian, the sum of all elements except the first, to the density.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {
@@ -48,8 +48,8 @@ impl<'b> Expr<'b> {
         self.builder.concat(&[self.at(0), steps]).cumsum()
     }
 
-    /// Returns a point of the simplex with one element more than x, by stick breaking. The k-th element takes the
-    /// share `logit⁻¹(xₖ − log(K − k))` of the remainder.
+    /// Returns a point of the simplex by stick breaking, with one element more than x. The k-th element takes the
+    /// fraction `logit⁻¹(xₖ − log(K − k))` of the remainder.
     #[track_caller]
     pub fn simplex(self) -> Expr<'b> {
         let n = self.len();
@@ -60,7 +60,7 @@ impl<'b> Expr<'b> {
         let shifted = self - self.builder.data(&shifts);
         let log_share = -(-shifted).log1p_exp();
         let log_rest = -shifted.log1p_exp();
-        // The logarithm of the remaining stick before each element, and after the last.
+        // The logarithm of the remaining stick before each element and after the last one.
         let left = self
             .builder
             .concat(&[self.builder.constant(0.0), log_rest.cumsum()]);

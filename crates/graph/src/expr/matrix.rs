@@ -12,7 +12,7 @@ pub struct Matrix<'b> {
     cols: usize,
 }
 
-/// Several columns along the record axis. Each record has one row of a design matrix.
+/// Several columns along the record axis. Each record has one row, as in a design matrix.
 #[derive(Clone, Debug)]
 pub struct RecordMatrix<'b> {
     columns: Vec<Expr<'b>>,
@@ -180,7 +180,7 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Returns column `j`, with one number per record.
+    /// Returns column `j`, with one number per record, or `None` if there is no such column.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }

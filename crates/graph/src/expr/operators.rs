@@ -95,9 +95,9 @@ unary! {
     sqrt => Sqrt;
     /// Returns the absolute value.
     abs => Abs;
-    /// Returns −1, 0 or 1, the sign of x.
+    /// Returns the sign of x, which is −1, 0 or 1.
     sign => Sign;
-    /// Returns the largest integer that is not above x.
+    /// Returns the largest integer that is at most x.
     floor => Floor;
     /// Returns `eˣ`.
     exp => Exp;

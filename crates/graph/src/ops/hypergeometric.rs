@@ -1,21 +1,19 @@
-//! Computes hypergeometric functions and their derivatives. Each of them is an operation.
+//! Hypergeometric functions and their derivatives, each of which is an operation.
 
 use jensen_math::special;
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::MatMul;
 
-/// Computes a hypergeometric function, or its derivatives of the given order.
 pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     let (parameters, z) = x.split_at(x.len() - 1);
     let (a, b) = parameters.split_at(above);
     special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
-/// Returns the next derivatives of the adjoint of a hypergeometric function or of its gradient. They are symmetric.
-/// Third derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none.
-/// Laplace approximations need derivatives of a likelihood up to the fourth order, so they do not support this
-/// function.
+/// Returns the next derivatives of the adjoint of a hypergeometric function or of its gradient, which are symmetric.
+/// Third derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
+/// approximations need derivatives of a likelihood up to the fourth order, so they do not support this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

@@ -1,8 +1,9 @@
 //! The operations of a graph.
 //!
 //! *Elementwise* operations are rows of one table ([`elementwise`]) with name, value, lane kernel, range, derivative
-//! rule and test points. *Structural* operations move, reduce or factorise; `structural` has their shape rule, slow
-//! value and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root they find; see `solver`.
+//! rule and test points. *Structural* operations move, reduce or factorise values. The module `structural` contains
+//! their shape rules, slow values and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root
+//! they find; see `solver`.
 
 pub mod elementwise;
 pub(crate) mod hypergeometric;
@@ -35,21 +36,21 @@ pub struct MatMul {
     pub right_transposed: bool,
 }
 
-/// Where the elements of one source of a [`Op::Scatter`] go.
+/// The destination of the elements of one source of an [`Op::Scatter`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScatterMap {
-    /// Element i goes to element i.
+    /// Element i is added to element i of the result.
     All,
-    /// Element i goes to element `index[i]`.
+    /// Element i is added to element `index[i]` of the result.
     Index(IndexId),
-    /// The element of record r goes to element `index[r]` of a record column.
+    /// The element of record r is added to element `index[r]` of the result, where `index` is a record column.
     Record(RecordId),
 }
 
-/// The largest number of sources of one scatter. Longer sums nest.
+/// The largest number of sources of one scatter. Sums of more sources are nested scatters.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order. Unused slots are [`ScatterMap::All`].
+/// The maps of a scatter's sources in order. Unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// The operation of a node on its arguments. Matrices are column-major.
@@ -63,23 +64,23 @@ pub enum Op {
     Record(RecordId),
     /// The number of records in the batch.
     RecordCount,
-    /// An elementwise operation. Scalar arguments broadcast.
+    /// An elementwise operation, to which scalar arguments broadcast.
     Elem(ElemOp),
     /// A scalar repeated to the shape of the node.
     Broadcast,
-    /// `out[i] = x[index[i]]`.
+    /// The elements at the given indices: `out[i] = x[index[i]]`.
     Gather(IndexId),
-    /// `out[r] = x[index of record r]`.
+    /// The element at the index of each record: `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
-    /// Every source added at its indices to zeros; see [`ScatterMap`].
+    /// A sum of all sources, each added at its indices to a vector of zeros; see [`ScatterMap`].
     Scatter(ScatterMaps),
     /// The concatenated arguments.
     Concat,
-    /// The sum of all elements, also over records.
+    /// The sum of all elements, over all records for a value along the record axis.
     Sum,
     /// The largest element.
     Max,
-    /// Cumulative sums, from the first element on or from the last one.
+    /// Cumulative sums, starting with the first or the last element.
     CumSum {
         /// Whether sums run from the last element to the first.
         reverse: bool,
@@ -89,7 +90,7 @@ pub enum Op {
     /// A matrix product.
     MatMul(MatMul),
     /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix, of which only the lower triangle is
-    /// read. A matrix that is not positive definite makes the lane NaN.
+    /// read. The result is NaN in each lane whose matrix is not positive definite.
     Cholesky {
         /// The extent of the matrix.
         n: u32,
@@ -100,7 +101,7 @@ pub enum Op {
         n: u32,
         /// The number of columns of B.
         cols: u32,
-        /// Whether to solve with the transpose.
+        /// Whether the system has the transpose of L.
         transposed: bool,
     },
     /// The solution `X` of `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, by pivoted elimination.
@@ -109,28 +110,28 @@ pub enum Op {
         n: u32,
         /// The number of columns of B.
         cols: u32,
-        /// Whether to solve with the transpose.
+        /// Whether the system has the transpose of A.
         transposed: bool,
     },
-    /// `log |det A|` of a general `n × n` matrix.
+    /// The value `log |det A|` of a general `n × n` matrix.
     LogAbsDet {
         /// The extent of A.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, in ascending order, followed by the eigenvectors. For a matrix
-    /// that is not symmetric, it decomposes the symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix in ascending order, followed by the eigenvectors. If the matrix is
+    /// not symmetric, its symmetric part is decomposed.
     EigenSym {
         /// The extent of the matrix.
         n: u32,
     },
     /// The eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The
     /// argument consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
-    /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive
-    /// and 0 elsewhere.
+    /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive and
+    /// 0 elsewhere.
     Eigen {
         /// The extent of the matrix.
         n: u32,
-        /// Whether to decompose only the Hermitian part.
+        /// Whether only the Hermitian part is decomposed.
         hermitian: bool,
     },
     /// The hypergeometric function. Its argument is a vector of numerators, denominators and the argument of the
@@ -149,7 +150,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns the name in the text form.
+    /// Returns the name of the operation in the text form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Const(_) => "const",

@@ -1,32 +1,31 @@
-//! Derives facts about values from their operations: ranges, and numbers at which an operation is harmless.
+//! Ranges of values, and arguments at which an operation is finite and smooth.
 
 /// A range that contains every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
-    /// A number that no value is below.
+    /// A lower bound of all values.
     pub low: f64,
-    /// A number that no value is above.
+    /// An upper bound of all values.
     pub high: f64,
     /// Whether values are strictly greater than `low`.
     pub above: bool,
 }
 
 impl ValueRange {
-    /// The range of all values.
+    /// The range of all numbers.
     pub const ALL: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
         above: false,
     };
 
-    /// The range of a distribution function.
     pub(crate) const PROBABILITY: Self = Self {
         low: 0.0,
         high: 1.0,
         above: true,
     };
 
-    /// Creates the range from `low` on, without `low` itself if `above` is true.
+    /// Creates the range of all numbers from `low` on. It excludes `low` itself if `above` is true.
     pub fn at_least(low: f64, above: bool) -> Self {
         Self {
             low,
@@ -35,7 +34,7 @@ impl ValueRange {
         }
     }
 
-    /// Creates the range from `low` to `high`, both included.
+    /// Creates the range from `low` to `high`, including both.
     pub fn between(low: f64, high: f64) -> Self {
         Self {
             low,
@@ -49,12 +48,12 @@ impl ValueRange {
         self.low > 0.0 || (self.low == 0.0 && self.above)
     }
 
-    /// Returns whether no value is below 0.
+    /// Returns whether all values are at least 0.
     pub fn nonnegative(self) -> bool {
         self.low >= 0.0
     }
 
-    /// Returns whether all values are within [0, 1].
+    /// Returns whether all values are in [0, 1].
     pub fn unit(self) -> bool {
         self.low >= 0.0 && self.high <= 1.0
     }
@@ -64,7 +63,7 @@ impl ValueRange {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// Returns a range that contains both ranges.
+    /// Returns the smallest range that contains both ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -151,22 +150,16 @@ impl ValueRange {
     }
 }
 
-/// Returns a number that replaces an argument in a range, if the operation has no value or no finite slope for part
-/// of the range.
+/// Returns a number that replaces an argument in the given range, or `None` if the operation is finite and has a finite
+/// slope in all of the range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
-/// Every argument is harmless.
 pub(crate) const ANY: Harmless = |_| None;
-/// Arguments must be above 0.
 pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);
-/// Arguments must not be below 0.
 pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
-/// Arguments must not be close to overflow.
 pub(crate) const MODEST: Harmless =
     |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
-/// Arguments have bounds that are not compared with ranges: within (0, 1), or not 0.
+/// The bounds of the arguments, which are within (0, 1) or not 0, are not compared with ranges.
 pub(crate) const HALF: Harmless = |_| Some(0.5);
-/// Arguments must be below 0.
 pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);
-/// Arguments must be above 1.
 pub(crate) const ABOVE_ONE: Harmless = |_| Some(2.0);

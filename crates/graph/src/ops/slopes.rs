@@ -1,10 +1,10 @@
-//! Builds derivatives of elementwise operations that take more than one line, as graph expressions of the arguments
-//! and the result.
+//! Derivatives of elementwise operations that take more than one line, as graph expressions of the arguments and the
+//! result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// Returns `x`, or ∞ if it is 0, as a divisor for slopes that are infinite at 0. Such slopes count as 0, as in Stan
+/// Returns `x` as a divisor, or ∞ if it is 0, for slopes that are infinite at 0. These slopes count as 0, as in Stan
 /// Math (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
@@ -12,7 +12,7 @@ pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     g.select(at_zero, infinite, x)
 }
 
-/// Returns y xʸ⁻¹, or 0 if it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+/// Returns y xʸ⁻¹, or 0 if the slope is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
 pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -25,7 +25,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// Returns the derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, from its value.
+/// Returns the derivative with respect to x of `out` = log Φ(x), to which x² / 2 is added if x is negative.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -38,7 +38,7 @@ pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> Node
     g.add(ratio, below)
 }
 
-/// Returns the derivative of log P(a, x), or of log Q(a, x) if `upper`, with respect to x, from their values.
+/// Returns the derivative with respect to x of `out`, which is log P(a, x), or log Q(a, x) if `upper` is true.
 pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, log_x, norm) = (g.constant(1.0), g.log(x), g.elem(ElemOp::Lgamma, &[a]));
     let power = g.sub(a, one);
@@ -50,8 +50,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a. It is the
-/// slope times (log x − ψ(a) − `by_a`).
+/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a. The result is
+/// the slope times (log x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -70,7 +70,6 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     })
 }
 
-/// Returns the derivative with respect to t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
     let (x, y, norm) = (
@@ -142,7 +141,7 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     let square = g.square(z);
     let (excess, total) = (g.div(square, n), g.add(n, square));
     let excess = g.elem(ElemOp::Log1p, &[excess]);
-    // Twice the derivative of the log density by n.
+    // Twice the derivative of the log density with respect to n.
     let (gap, ratio) = (g.sub(upper, lower), g.sub(square, one));
     let pull = g.div(ratio, total);
     let change = g.sub(gap, excess);
@@ -215,8 +214,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// Returns the derivative of the mean with respect to the upper end u. It is the density there times its deviation
-/// from the mean.
+/// Returns the derivative of the mean with respect to the upper end u, which is the density at u times the deviation of
+/// u from the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -236,7 +235,7 @@ pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> N
     g.add(ratio, power)
 }
 
-/// Returns the derivative with respect to x of `by_v`, the derivative with respect to the order.
+/// Returns the derivative with respect to x of `by_v`, which is the derivative of log I_v(x) with respect to the order.
 pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> NodeId {
     let (one, this) = (g.constant(1.0), g.elem(ElemOp::LogBesselI, &[v, x]));
     let order = g.add(v, one);
@@ -248,7 +247,7 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
     g.add(ratio, power)
 }
 
-/// Returns `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
+/// Returns `factor` times the difference or sum of the Bessel functions of the next lower and the next higher order.
 pub(super) fn neighbours(
     g: &mut Graph,
     op: ElemOp,
@@ -263,7 +262,7 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// Returns the derivative of `out`, taken `step` times with respect to w. `out` is the derivative of order k of the
+/// Returns the derivative of `out` of order `step` with respect to w. `out` is the derivative of order k of the
 /// density, divided by the density.
 pub(super) fn wiener_change(
     g: &mut Graph,
@@ -279,14 +278,13 @@ pub(super) fn wiener_change(
     g.sub(next, product)
 }
 
-/// Returns the derivative of Lambert's `w`: e⁻ʷ / (1 + w).
+/// Returns the derivative e⁻ʷ / (1 + w) of Lambert's function, whose value is `w`.
 pub(super) fn lambert_slope(g: &mut Graph, w: NodeId) -> NodeId {
     let (minus, one) = (g.neg(w), g.constant(1.0));
     let (e, d) = (g.exp(minus), g.add(one, w));
     g.div(e, d)
 }
 
-/// Returns the log density of the beta distribution at x.
 pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> NodeId {
     let (one, minus, norm) = (g.constant(1.0), g.neg(x), g.elem(ElemOp::Lbeta, &[a, b]));
     let (log_x, log_y) = (g.log(x), g.elem(ElemOp::Log1p, &[minus]));
@@ -296,8 +294,8 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// Returns the derivative of a quantile x of the beta distribution with respect to a shape. It is the derivative of
-/// the distribution function, which follows from the derivative `by_shape` of its logarithm, divided by the density.
+/// Returns the derivative of a quantile x of the beta distribution with respect to a shape. It is the derivative of the
+/// distribution function, which follows from the derivative `by_shape` of its logarithm, divided by the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

@@ -1,8 +1,9 @@
-//! Defines operations that own a graph: differential equations, systems of equations and integrals of a function that
-//! is itself a graph, the *body*.
+//! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
+//! a graph, the *body*.
 //!
-//! Each is a function from one vector of arguments to one vector of results. Its four passes suffice for values,
-//! gradients and Hessian-vector products. With J the derivative of f at x and H the derivative of `wᵀJ`,
+//! Each operation is a function f from one vector of arguments x to one vector of results. Its four passes suffice for
+//! values, gradients and Hessian-vector products. With the derivative J of f at x and the derivative H of `wᵀJ`, they
+//! are:
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -11,7 +12,7 @@
 //! | [`Pass::Adjoint`] | x, w | Jᵀ w |
 //! | [`Pass::AdjointTangent`] | x, w, dx, dw | H dx + Jᵀ dw |
 //!
-//! [`crate::solver`] computes them.
+//! The module [`crate::solver`] computes them.
 
 use jensen_math::solvers::{Integral, Method, NODE, Ode, Root};
 
@@ -25,28 +26,29 @@ const ROUGH: f64 = 1e-4;
 pub struct Solver {
     /// The problem and the method.
     pub kind: SolverKind,
-    /// The body. It has three inputs per lane (clock, states, parameters) and one output, the rates. The body of a
-    /// root may have two more outputs. One is the Jacobian in column-major order, if it is known to be cheaper than
-    /// computing its columns one by one. The other is the function to maximise, if the equations describe a maximum.
+    /// The body. It has three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root
+    /// may have two more outputs: the Jacobian in column-major order, if it is known to be cheaper than computing its
+    /// columns one by one, and the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 
 /// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// x consists of initial states, parameters, initial time and output times. The result is the states at each
-    /// output time. The body has a clock that runs from 0 to 1 between times, and the two times after the parameters.
-    /// With [`Method::Implicit`] the body returns residuals, and the states are followed by their derivatives with
-    /// respect to time.
+    /// A differential equation. x consists of initial states, parameters, initial time and output times, and the result
+    /// is the states at each output time. The clock of the body runs from 0 to 1 between two times, which follow the
+    /// parameters. With [`Method::Implicit`], the body returns residuals, and the states are followed by their
+    /// derivatives with respect to time.
     Ode(Ode),
-    /// x consists of the start of the search and the parameters. The result is a root. The body has no clock.
+    /// A root of a system of equations. x consists of the start of the search and the parameters. The body has no
+    /// clock.
     Root(Root),
-    /// x consists of the limits and the parameters. The result is one integral. The clock of the body is a quadrature
-    /// node. The body has no states, and its first parameters are the limits.
+    /// An integral. x consists of the limits and the parameters, and the result is one number. The clock of the body is
+    /// a quadrature node. The body has no states, and its first parameters are the limits.
     Integral(Integral),
 }
 
-/// The pass of a solver that a node computes.
+/// A pass of a solver, computed by one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Pass {
     /// The value of the function.
@@ -68,7 +70,7 @@ impl Pass {
         (Pass::AdjointTangent, "adjoint_tangent"),
     ];
 
-    /// Returns the name in the text form.
+    /// Returns the name of the pass in the text form.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -120,7 +122,7 @@ impl Solver {
         }
     }
 
-    /// Returns the number of rows of the matrices that the solver factorises. It is 0 for explicit steps and
+    /// Returns the number of rows of the matrices that the solver factorises, which is 0 for explicit steps and
     /// integrals.
     pub fn factored(&self) -> usize {
         match &self.kind {
@@ -153,12 +155,13 @@ impl Solver {
         rough
     }
 
-    /// Returns whether another solver computes the same.
+    /// Returns whether another solver computes the same function.
     pub fn same(&self, other: &Solver) -> bool {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// Returns the error in extents, settings or the body's form, if there is one.
+    /// Returns a description of the first error in extents, settings or the form of the body, or `None` if there is no
+    /// error.
     pub fn problem(&self) -> Option<String> {
         const MOST: usize = u32::MAX as usize / 8;
         let sizes = match &self.kind {

@@ -1,9 +1,9 @@
-//! Eliminates dead code: builds a graph that contains only the nodes that the outputs need.
+//! Dead-code elimination, and copies of parts of a graph.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
 
-/// Returns a graph with the same outputs, without unused nodes, constants and index lists.
+/// Returns a graph with the same outputs that contains only the nodes, constants and index lists that they need.
 pub fn compact(graph: &Graph) -> Graph {
     let mut out = graph.like();
     let outputs = transplant(graph, graph.outputs(), &[], &mut out);
@@ -11,7 +11,7 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// Returns a graph without record axis that computes `roots`. The given graph is under construction and may have
+/// Returns a graph without a record axis that computes `roots`. The given graph may be under construction and may have
 /// unused columns of several axes.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
@@ -21,8 +21,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Copies the computation of `graph` to `out`, with the nodes in `inputs` for its inputs. No output may need an input
-/// without a node.
+/// Copies the computation of `graph` to `out` and returns the nodes of its outputs. `inputs` contains the nodes that
+/// replace the inputs of `graph`. No output may need an input whose entry is `None`.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -34,8 +34,8 @@ pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec
     transplant(graph, graph.outputs(), &replaced, out)
 }
 
-/// Builds `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record columns. A node in
-/// `replaced` becomes the given node of `out`.
+/// Rebuilds `roots` of `graph` in `out`, which has the same inputs, possibly more, and the same record columns. A node
+/// in `replaced` becomes the given node of `out`.
 pub(crate) fn transplant(
     graph: &Graph,
     roots: &[NodeId],
@@ -86,7 +86,6 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     out.rebuild(op, &args, graph.shape(id))
 }
 
-/// Copies an operation, with its tables interned in `out`.
 fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     match op {
         Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),
@@ -103,7 +102,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// Returns the chosen outputs as a separate graph, with only the first input and the used record columns.
+/// Returns a graph with the given outputs, which has only the first input and the record columns in use.
 ///
 /// # Panics
 /// Panics if an output depends on another input.

@@ -1,8 +1,8 @@
 //! Computes equal elements of a sum once, for repeated records.
 //!
 //! Elements of a vector are equal if their entries of tables, their selections from other vectors and their rows of
-//! products all agree. A sum over such a vector becomes the weighted sum over its distinct elements, if there are few
-//! of them.
+//! products all agree. A sum over the vector becomes the weighted sum over its distinct elements, if there are few of
+//! them.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,14 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{MatMul, Op};
 use crate::passes::compact::import;
 
-/// Shorter sums stay unchanged.
 const SHORT: usize = 16;
 
-/// The number of elements that are examined before all of them are.
+/// The number of elements in the first sample. All elements are examined only if the sample has repeats.
 const SAMPLE: usize = 512;
 
-/// The largest number of operations of one sum that are examined.
 const MOST: usize = 4096;
 
-/// Computes repeated elements of sums once. The outputs stay the same.
+/// Replaces sums over repeated elements by weighted sums over distinct ones. The outputs stay the same.
 pub fn repeats(graph: Graph) -> Graph {
     let needed = graph.needed_for(graph.outputs());
     let sums = graph
@@ -48,13 +46,13 @@ pub fn repeats(graph: Graph) -> Graph {
     out
 }
 
-/// The operations that compute a vector element by element, arguments before users.
+/// The operations that compute a vector element by element. Arguments precede users.
 struct Region {
     len: usize,
     nodes: Vec<NodeId>,
 }
 
-/// The distinct elements, each given by the position of its first copy, with their multiplicities.
+/// The distinct elements, each given by the index of its first copy, with their multiplicities.
 struct Once {
     nodes: Vec<NodeId>,
     positions: Vec<usize>,
@@ -74,7 +72,6 @@ fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
     plain.then_some((table, dims))
 }
 
-/// Returns the index of element k of row i in the table of a product.
 fn row_element(dims: MatMul, i: usize, k: usize) -> usize {
     match dims.left_transposed {
         true => i * dims.k as usize + k,
@@ -115,7 +112,6 @@ impl Region {
         Some(Region { len, nodes })
     }
 
-    /// Returns the distinct elements among the first `len`, with their multiplicities.
     fn among(&self, graph: &Graph, len: usize) -> (Vec<usize>, Vec<f64>) {
         let mut class = vec![0u32; len];
         let mut count = 1;
@@ -170,7 +166,6 @@ impl Region {
 }
 
 impl Once {
-    /// Builds the weighted sum over the distinct elements in `out`.
     fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
         let mut made: HashMap<NodeId, NodeId> = HashMap::new();
         let old = |id: NodeId| map[id.index()].expect("arguments precede the nodes that use them");

@@ -1,16 +1,16 @@
-//! Finds the values of a likelihood that are affine functions of the draw, with coefficients from each record's data.
+//! Finds the values of a likelihood that are affine functions of the draw, with coefficients from the data of each
+//! record.
 
 use std::sync::Arc;
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{ElemOp, Op};
 
-/// A number of each record that does not depend on parameters.
+/// A number per record that does not depend on parameters.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
-    /// The number is the same for all records.
     Constant(f64),
-    /// The number is element `at` of `width` numbers per record, times a factor.
+    /// Element `at` of the `width` numbers of a record, times a factor.
     Column {
         values: Arc<[f64]>,
         width: usize,
@@ -20,7 +20,6 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// Returns the number of a record.
     pub(super) fn of(&self, record: u32) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -59,7 +58,6 @@ impl Data {
         }
     }
 
-    /// Applies an elementwise operation. The result is a new column if any argument is a column.
     fn apply(op: ElemOp, args: &[&Self], records: usize) -> Self {
         let constants: Option<Vec<f64>> = args
             .iter()
@@ -87,10 +85,8 @@ impl Data {
     }
 }
 
-/// A coordinate of the draw.
 #[derive(Clone, Debug)]
 pub(super) enum Coordinate {
-    /// The coordinate is the same for all records.
     Fixed(u32),
     /// The coordinate of record r is `table[indices[r]]`.
     ByRecord {
@@ -100,7 +96,6 @@ pub(super) enum Coordinate {
 }
 
 impl Coordinate {
-    /// Returns the coordinate of a record.
     pub(super) fn of(&self, record: u32) -> u32 {
         match self {
             Self::Fixed(coordinate) => *coordinate,
@@ -123,7 +118,6 @@ impl Coordinate {
     }
 }
 
-/// A coordinate times a coefficient.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) coordinate: Coordinate,
@@ -138,26 +132,21 @@ impl Term {
     }
 }
 
-/// `Σ coefficient · coordinate + offset`.
+/// The affine function `Σ coefficient · coordinate + offset`.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     pub(super) terms: Vec<Term>,
     pub(super) offset: Data,
 }
 
-/// What is known about one element of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
-    /// It does not depend on parameters.
     Data(Data),
-    /// It is affine in the draw.
     Affine(Arc<Form>),
-    /// It is anything else.
     Other,
 }
 
 impl Element {
-    /// Returns the value as an affine form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {
@@ -170,10 +159,9 @@ impl Element {
     }
 }
 
-/// The largest number of terms in a form. With more terms, a matrix product is better.
+/// The largest number of terms in a form. With more terms, a matrix product is faster.
 const TERMS: usize = 4096;
 
-/// Classifies the elements of every node, arguments before users.
 pub(super) fn elements(graph: &Graph) -> Vec<Vec<Element>> {
     let records = graph.record_count().unwrap_or(0);
     let mut found: Vec<Vec<Element>> = Vec::with_capacity(graph.len());
@@ -245,7 +233,6 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
     }
 }
 
-/// Classifies an element selected by record: data, or single coordinates.
 fn by_record(indices: &Arc<[u32]>, from: &[Element]) -> Element {
     let column = |values: Vec<f64>| {
         if values
@@ -316,7 +303,6 @@ fn elementwise(op: ElemOp, args: &[&Element], records: usize) -> Element {
     affine(op, args, records).map_or(Element::Other, |form| Element::Affine(Arc::new(form)))
 }
 
-/// Applies an operation to affine arguments, if the result is affine.
 fn affine(op: ElemOp, args: &[&Element], records: usize) -> Option<Form> {
     let add = |a: Form, b: Form| -> Option<Form> {
         let mut terms = a.terms;

@@ -1,4 +1,4 @@
-//! Computes elementwise operations in single precision, on runs of contiguous elements, sixteen at a time.
+//! Elementwise operations in single precision, on runs of contiguous elements, sixteen at a time.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;
@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// An operand of a run: contiguous elements, or a single repeated element.
+/// Contiguous elements, or a single repeated element.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -23,7 +23,7 @@ impl Run {
 /// Computes `dst[i] = op(args[i])` for `n` elements.
 pub(super) type MapKernel = unsafe fn(*mut f32, *const Run, usize);
 
-/// An elementwise operation that is known at compile time.
+/// An elementwise operation that is chosen at compile time.
 trait RunOp {
     const ARITY: usize;
     fn apply<V: F32x16>(a: V, b: V, c: V) -> V;
@@ -104,7 +104,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Sums `n` contiguous elements by a fixed tree.
+/// Sums `n` contiguous elements. The order of additions is a fixed tree.
 ///
 /// # Safety
 /// The elements must be readable.
@@ -112,7 +112,7 @@ pub(super) unsafe fn run_sum(simd: Simd, at: *const f32, n: usize) -> f32 {
     sum(simd, Run { at, splat: false }, n)
 }
 
-/// Adds `rows` rows of `n` elements, `stride` apart, to `dst`, in order.
+/// Adds `rows` rows of `n` elements to `dst`, in order. The rows are `stride` elements apart.
 ///
 /// # Safety
 /// The rows must be readable, and `dst` writable.
@@ -127,7 +127,6 @@ pub(super) unsafe fn accumulate_rows(
     add_rows(simd, dst, src, stride, rows, n);
 }
 
-/// Provides the kernel of an operation, if its row has one.
 trait MaybeFast {
     fn kernel(simd: Simd) -> Option<MapKernel>;
 }
@@ -164,14 +163,13 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that its kernel is compiled for each.
+        /// One type per operation, so that a kernel is compiled for each.
         mod tags {
             $(pub(super) struct $variant;)*
         }
 
         $(row!($variant ($($arg)*) [$($single)?]);)*
 
-        /// Returns the kernel of an operation, if it has its own.
         pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
             match op {
                 $(ElemOp::$variant => tags::$variant::kernel(simd)),*
@@ -182,7 +180,7 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// Computes an operation without its own kernel by its slow definition in double precision.
+/// Applies an operation without a kernel of its own, by its slow definition in double precision.
 ///
 /// # Safety
 /// The same conditions hold as for [`MapKernel`]. There must be as many operands as the operation takes.

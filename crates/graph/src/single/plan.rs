@@ -1,7 +1,7 @@
 //! Plans the steps over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels as in the double-precision executor (both use [`Stages`]). A product
-//! with a shared matrix is one step over the whole block.
+//! Elementwise values are grouped into kernels as in the double-precision executor, which also uses [`Stages`]. A
+//! product with a shared matrix is one step over the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,42 +15,34 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
 use crate::single::kernels::{MapKernel, map_kernel};
 
-/// The number of elements of a tile register.
 pub(super) const TILE: usize = 1024;
 
-/// The memory region of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
-    /// Constants of the graph.
     Pool,
-    /// An input with one value for all lanes.
     SharedInput(u32),
-    /// An input of `stride` elements per lane.
     LaneInput(u32),
-    /// A shared value that an evaluation computes.
     Shared,
     /// A value stored for all lanes, at `offset` times the number of lanes.
     Kept,
     /// A value of one block. It is in slot `offset` during planning, and at `offset` times the number of lanes
     /// afterwards.
     Block,
-    /// A tile register.
     Register,
 }
 
-/// The location of a value, or of elements of one, in memory. Element i of lane l is `l * stride + i` elements after
-/// the value's first element. For a uniform value, i is always 0.
+/// The location of a value, or of some of its elements. Element i of lane l is `l * stride + i` elements after the
+/// value's first element. For a uniform value, i is always 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// The offset from the start of the value's first lane, in elements, for a part of a value.
+    /// For a part of a value, the offset from the start of the value's first lane, in elements.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
 }
 
-/// An instruction of a fused kernel.
 #[derive(Clone)]
 pub(super) enum Instruction {
     Map {
@@ -66,7 +58,6 @@ pub(super) enum Instruction {
     },
 }
 
-/// An operation of a kernel, with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
 /// Returns whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
@@ -87,7 +78,6 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     })
 }
 
-/// A step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
     /// Makes one pass over `len` elements of every lane. If `flat` is true, the lanes are contiguous in memory.
@@ -96,7 +86,7 @@ pub(super) enum Step {
         flat: bool,
         instructions: Vec<Instruction>,
     },
-    /// Computes a product. With a shared left factor it is one product for the whole block.
+    /// Computes a product. If the left factor is shared, it is one product for the whole block.
     Product {
         target: Location,
         left: Location,
@@ -104,7 +94,7 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Copies the elements `index` of a value, or all of them, into a row of `target`.
+    /// Copies the elements `index` of a value, or all of its elements, into a row of `target`.
     Copy {
         target: Location,
         source: Location,
@@ -113,20 +103,18 @@ pub(super) enum Step {
     },
     /// Sets elements to zero.
     Zero { target: Location, len: usize },
-    /// Adds `source` at indices: `target[index[i]] += source[i]`.
+    /// Adds elements at indices: `target[index[i]] += source[i]`.
     Scatter {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// Finds the largest element.
     Max {
         target: Location,
         source: Location,
         len: usize,
     },
-    /// Computes running sums.
     CumSum {
         target: Location,
         source: Location,
@@ -135,7 +123,6 @@ pub(super) enum Step {
     },
 }
 
-/// The steps of a plan, and the memory that they need.
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
@@ -144,12 +131,10 @@ pub(super) struct Plan {
     pub registers: usize,
 }
 
-/// The input of a plan.
 pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// The locations of values. Their number grows during planning.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -157,7 +142,8 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans `targets`. Their locations, and those of all values that are `known`, must be in `locations`.
+    /// Plans the computation of `targets`. The locations of the targets and of all `known` values must be in
+    /// `locations`.
     pub(super) fn plan(
         graph: &'a Graph,
         simd: Simd,
@@ -176,7 +162,7 @@ impl<'a> Planner<'a> {
             steps: Vec::new(),
             registers: 0,
         };
-        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another one has its
+        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another scatter has its
         // location.
         for id in graph.ids().rev() {
             if planner.stages.needed[id.index()]
@@ -211,7 +197,7 @@ impl<'a> Planner<'a> {
                 planner.dense(id)?;
             }
         }
-        // Targets that are views of other values.
+        // These targets are views of other values.
         for &id in targets {
             if planner.stages.roles[id.index()] == Role::View {
                 let target = planner.locations[&id];
@@ -229,7 +215,6 @@ impl<'a> Planner<'a> {
         Ok(planner.finish())
     }
 
-    /// Returns the location of a value that a step is about to write.
     fn target(&mut self, id: NodeId) -> Location {
         if let Some(&location) = self.locations.get(&id) {
             return location;
@@ -255,7 +240,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns the operand that reads `id` from memory.
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
@@ -304,7 +288,6 @@ impl<'a> Planner<'a> {
         Ok(location)
     }
 
-    /// Plans one kernel: its elementwise values, and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
         let len = shape.len as usize;
         let inside = draft.reads(self.graph, |sink| sink.map.is_none());
@@ -339,8 +322,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Returns the operations of a kernel with their operands. Products are merged with the one addition that uses
-    /// them.
+    /// Returns the operations of a kernel with their operands. A product is merged with the addition that uses it, if
+    /// it has no other user.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -375,8 +358,7 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Finds the locations of operands in memory. They are found before the kernel, because reading an operand may
-    /// add a step.
+    /// Finds the locations of operands in memory. This precedes the kernel, because reading an operand may add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -396,7 +378,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Returns the instructions of operations and sums. Values without outside users stay in registers.
+    /// Returns the instructions of operations and sums. Values without users outside the kernel stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -418,7 +400,7 @@ impl<'a> Planner<'a> {
             for (location, arg) in locations.iter_mut().zip(args) {
                 *location = at[arg];
             }
-            // Operations read elements before they write them, so the target can be a register that is freed here.
+            // Operations read elements before they write them, so the target may be a register that is freed here.
             for arg in args {
                 if last_use.get(arg) == Some(&time)
                     && let Some(location) = at.get(arg)
@@ -464,7 +446,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// Stores a value of one element per lane so that lanes are next to each other, for kernels over scalars.
+    /// Stores a value of one element per lane so that the lanes are contiguous, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;
@@ -542,7 +524,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Returns a value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;
@@ -601,7 +582,6 @@ impl Location {
 }
 
 impl Step {
-    /// Calls `each` for every location.
     fn visit(&mut self, each: &mut impl FnMut(&mut Location)) {
         match self {
             Self::Fused { instructions, .. } => {

@@ -12,11 +12,11 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// The number of lanes in one block. It is large enough for a product to run at full speed, and small enough that
-/// every core has blocks.
+/// The number of lanes of a block. It is large enough for products to run at full speed, and small enough that every
+/// core has blocks.
 const BLOCK: usize = 50;
 
-/// A planned graph, which is immutable and shared by threads.
+/// A planned graph, which is immutable and can be shared by threads.
 pub struct SingleProgram {
     pub(super) graph: Graph,
     pub(super) simd: Simd,
@@ -25,9 +25,7 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// The number of elements that are stored for every lane.
     kept_len: usize,
-    /// The number of elements of the computed shared values.
     shared_len: usize,
     pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,
@@ -40,12 +38,10 @@ pub struct SingleWorkspace {
     pub(super) shared: Vec<f32>,
     blocks: Vec<f32>,
     registers: Vec<f32>,
-    /// A tile of a sum for each thread.
     tiles: Vec<Mutex<Vec<f32>>>,
 }
 
 impl SingleWorkspace {
-    /// Calls `work` with a tile that belongs to this thread.
     pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
         let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
         let mut tile = self.tiles[which]
@@ -58,7 +54,7 @@ impl SingleWorkspace {
     }
 }
 
-/// The memory of one evaluation, as raw parts to which blocks write disjointly.
+/// The memory of one evaluation as raw parts, to which blocks write disjointly.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub pool: *const f32,
@@ -78,8 +74,8 @@ impl SingleProgram {
     /// Plans `graph`, which must not have a record axis.
     ///
     /// # Errors
-    /// Fails with [`Unsupported`] for operations without a single-precision kernel, and if lanes read a value that
-    /// depends on a sum over lanes.
+    /// Fails with [`Unsupported`] if an operation has no single-precision kernel, or if lanes read a value that depends
+    /// on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Result<Self, Unsupported> {
         if graph.record_count().is_some() {
             return Err(Unsupported::records());
@@ -171,22 +167,22 @@ impl SingleProgram {
         }
     }
 
-    /// Returns the size of a workspace for `lanes` lanes, in bytes.
+    /// Returns the size of a workspace for `lanes` lanes in bytes.
     pub fn workspace_bytes(&self, lanes: usize) -> usize {
         let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
     }
 
-    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` has the elements of a shared
-    /// input, or `len` elements for each of `lanes` lanes, lane after lane.
+    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` contains the elements of a
+    /// shared input, or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
-    /// Panics if an input has another length, or there are more lanes than the workspace holds.
+    /// Panics if an input has another length, or if there are more lanes than the workspace was created for.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
         let memory = self.memory(workspace, inputs, lanes);
-        // Equal blocks, which depend only on the number of lanes.
+        // The blocks have nearly equal size and depend only on the number of lanes.
         let count = lanes.div_ceil(BLOCK).max(1);
         let block_len = workspace.blocks.len() / workspace.capacity.div_ceil(BLOCK);
         let register_len = workspace.registers.len() / workspace.capacity.div_ceil(BLOCK);
@@ -217,7 +213,6 @@ impl SingleProgram {
         }
     }
 
-    /// Runs the steps that are the same for all lanes.
     fn run_shared(
         &self,
         plan: &Plan,
@@ -241,7 +236,6 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    /// Creates the memory of an evaluation that writes nothing.
     pub(super) fn read_only<'a>(
         &self,
         workspace: &SingleWorkspace,
@@ -319,8 +313,7 @@ impl SingleProgram {
 }
 
 impl Memory<'_> {
-    /// Returns the address of a value's element at lane `first`. The value must not be in block memory or in
-    /// registers.
+    /// Returns the address of a value's element at lane `first`. The value must not be in block memory or in registers.
     ///
     /// # Safety
     /// The location must belong to the program for which this memory was created.

@@ -1,8 +1,8 @@
-//! Solves the problems of bodies: builds the graphs of a pass, and runs the pass on any evaluator of these graphs.
+//! Builds the graphs of a solver's passes, and runs the passes on any evaluator of these graphs.
 //!
-//! Derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a tangent,
-//! and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work. The
-//! executor and the reference evaluator each provide an [`Engine`].
+//! The derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a
+//! tangent, and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work.
+//! The executor and the reference evaluator each provide an [`Engine`].
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -13,12 +13,9 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{Pass, Solver, SolverKind};
 use crate::passes;
 
-/// Evaluates a graph at a block of lanes.
 pub(crate) trait Engine {
-    /// The number of lanes of a whole vector.
     const GRANULE: usize;
 
-    /// Returns the instruction set.
     fn simd(&self) -> Simd;
 
     /// Writes all outputs. Inputs and outputs are rows of lanes.
@@ -30,11 +27,9 @@ pub(crate) trait Engine {
     }
 }
 
-/// The graphs that a pass may need to evaluate.
 pub(crate) struct Roles<T> {
-    /// The body.
     pub base: Option<T>,
-    /// The derivative of the rates with respect to the states.
+    /// The derivatives of the rates with respect to the states.
     pub jacobian: Option<T>,
     /// The body and its derivative along a direction.
     pub moving: Option<T>,
@@ -45,7 +40,6 @@ pub(crate) struct Roles<T> {
 }
 
 impl<T> Roles<T> {
-    /// Applies `f` to every graph that is present.
     pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
         Roles {
             base: self.base.as_ref().map(&mut f),
@@ -56,7 +50,6 @@ impl<T> Roles<T> {
         }
     }
 
-    /// Iterates over the graphs that are present.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let all = [
             &self.base,
@@ -70,7 +63,6 @@ impl<T> Roles<T> {
 }
 
 impl Roles<Graph> {
-    /// Builds the graphs of a pass.
     pub fn of(solver: &Solver, pass: Pass) -> Self {
         let implicit = match &solver.kind {
             SolverKind::Ode(ode) => matches!(ode.method, Method::Radau | Method::Implicit),
@@ -102,7 +94,6 @@ impl Roles<Graph> {
     }
 }
 
-/// Returns the graph that computes one output of a body.
 fn part(body: &Graph, output: usize) -> Graph {
     if body.outputs().len() == 1 {
         return body.clone();
@@ -112,7 +103,8 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Builds ∂rates/∂states, column by column. If rates are residuals, columns of the states' derivatives follow.
+/// Builds ∂rates/∂states, column by column. If the rates are residuals, the columns of derivatives with respect to the
+/// states' time derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -134,8 +126,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// Builds the body with a second copy of states and parameters, which are their tangents. Its outputs are the rates
-/// of both. Also returns its inputs except the clock.
+/// Builds the body with a second copy of states and parameters, which are their tangents. Its outputs are the rates of
+/// both copies. Also returns all inputs except the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -151,8 +143,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Returns the number of parameters of the first copy whose derivatives are requested, or `None` if the derivatives
-/// of all copies are requested. For a differential equation, the ends of the interval count if times are not data.
+/// Returns the number of parameters of the first copy whose derivatives are needed, or `None` if the derivatives of all
+/// copies are needed. For a differential equation whose times are not data, the ends of the interval are included.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -161,8 +153,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Builds the products of weights with derivatives with respect to `inputs`, the states and parameters of each copy.
-/// The weights are one more input for each output. Parameters that are not `wanted` have the derivative 0.
+/// Builds the products of weights with the derivatives with respect to `inputs`, which are the states and parameters of
+/// each copy. The weights are one additional input per output. Parameters that are not `wanted` have the derivative 0.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -195,7 +187,6 @@ fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     passes::compact(&graph)
 }
 
-/// A body as a problem for the solvers of `jensen-math`.
 struct Body<'a, E> {
     rate: &'a mut E,
     jacobian: Option<&'a mut E>,
@@ -204,10 +195,8 @@ struct Body<'a, E> {
     copies: usize,
 }
 
-/// The largest number of copies.
 const COPIES: usize = 2;
 
-/// Returns the parts of `rows` that belong to each copy.
 fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     let each = rows.len() / copies;
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
@@ -219,7 +208,6 @@ fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     [first, second]
 }
 
-/// The inputs of a body: clock, states and parameters of each copy, and weights of each copy.
 struct Inputs<'a> {
     all: [&'a [f64]; 1 + 3 * COPIES],
     count: usize,
@@ -298,17 +286,13 @@ impl<E: Engine> Differentiable for Body<'_, E> {
     }
 }
 
-/// The results of a forward pass that the backward pass uses.
 pub(crate) enum Memo {
-    /// The steps of a differential equation.
     Steps(Trajectory),
-    /// The roots, followed by the tangents.
     Roots(Vec<f64>),
-    /// The levels of an integral.
     Levels(Vec<u32>),
 }
 
-/// The stored results of a pass, and whether they are valid. Invalid results are memory for the next pass.
+/// The results of a pass, and whether they are valid. The memory of invalid results is used by the next pass.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,
@@ -316,12 +300,10 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Invalidates the stored results.
     pub fn forget(&mut self) {
         self.stale = true;
     }
 
-    /// Returns the number of the steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,
@@ -345,8 +327,8 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies. Writes `results` rows per copy to `out`. With `keep`, it stores what the backward pass
-/// needs in the memory of earlier steps.
+/// Solves for all copies and writes `results` rows per copy to `out`. If there is a `keep`, it stores the results that
+/// the backward pass needs, and reuses the memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -376,7 +358,7 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// Computes the products of `weights`, which have `results` rows for each copy, with derivatives with respect to the
+/// Computes the products of `weights`, which have `results` rows per copy, with the derivatives with respect to the
 /// first copy of the arguments.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
@@ -400,7 +382,7 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// Runs one pass, whose arguments and result are rows of lanes. If there are stored results for the same arguments,
+/// Runs one pass. Its arguments and result are rows of lanes. If there are stored results for the same arguments,
 /// it uses them. Otherwise it computes them with `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
@@ -437,7 +419,7 @@ pub(crate) fn run<E: Engine>(
     }
     let both;
     let weights = match args {
-        // The weights belong to the tangent of the results, their tangent to the results.
+        // The first weights belong to the tangent of the results, and the tangents of the weights to the results.
         [_, w, _, dw] => {
             both = [*dw, *w].concat();
             &both[..]

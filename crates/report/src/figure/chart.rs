@@ -4,19 +4,14 @@ use super::axis::{Axis, Placed};
 use super::colour::Tint;
 use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
-/// Space on the left, for tick labels and the axis label.
 const LEFT: f64 = 66.0;
-/// Space above, for the title.
 const TOP: f64 = 26.0;
-/// Space below, for labels.
 const BOTTOM: f64 = 44.0;
-/// Space on the right.
 const RIGHT: f64 = 12.0;
 
-/// Height of a line of the legend.
 const ENTRY: f64 = 16.0;
 
-/// Lines and points over two axes.
+/// A chart of lines and points over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     title: String,
@@ -50,13 +45,13 @@ impl Chart {
         Self { y, ..self }
     }
 
-    /// Adds a series.
+    /// Adds a series of points.
     pub fn series(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// Sets width and height in pixels, including axes and title.
+    /// Sets the width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 160.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -64,7 +59,7 @@ impl Chart {
         }
     }
 
-    /// Omits the legend. By default, the legend is below the axes if a series has a name.
+    /// Omits the legend. By default, a chart in which a series has a name has a legend below the axes.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -72,8 +67,8 @@ impl Chart {
         }
     }
 
-    /// Returns the entries of the legend, and the lines of the legend as indices of entries. An entry is a name with
-    /// its first series that has points.
+    /// Returns the entries of the legend, and its lines as indices of entries. An entry is a name with the first series
+    /// of this name that has points.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -141,7 +136,6 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Draws title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
@@ -199,7 +193,6 @@ pub(super) fn frame(
     );
 }
 
-/// Draws ticks with labels below a horizontal axis. If `grid` is given, grid lines extend up to that height.
 pub(crate) fn ticks_below(
     scene: &mut Scene,
     x: &Placed,
@@ -229,7 +222,6 @@ pub(crate) fn ticks_below(
     }
 }
 
-/// The form of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Line,
@@ -237,7 +229,7 @@ enum Mark {
     LineAndPoints,
 }
 
-/// A set of points. Series with the same name share an entry of the legend, so give them the same colour.
+/// A series of points. Series with the same name share an entry of the legend, so give them the same colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     name: String,
@@ -264,7 +256,7 @@ impl Series {
         }
     }
 
-    /// Creates a line through points in order. A point without a position on the axes interrupts it.
+    /// Creates a line through points in order. A point without a position on the axes interrupts the line.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
@@ -290,7 +282,7 @@ impl Series {
         }
     }
 
-    /// Fills a band around the line. `ends` contains the lower and upper end of the band at each point.
+    /// Fills a band around the line. `ends` contains the lower and the upper end of the band at each point.
     pub fn band(self, ends: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self {
             band: Some(ends.into_iter().collect()),
@@ -298,7 +290,8 @@ impl Series {
         }
     }
 
-    /// Sets the colour by its number. Colours repeat. The default is the index of the series in the chart.
+    /// Sets the colour by its number. The colours repeat. By default, the number is the index of the series in the
+    /// chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -319,7 +312,6 @@ impl Series {
         Self { opacity, ..self }
     }
 
-    /// Iterates over all points that the axes should cover.
     fn outline(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = self.band.iter().flatten();
         let ends = self
@@ -363,7 +355,7 @@ impl Series {
         };
         if let Some(band) = &self.band {
             let end = |(at, height): (f64, f64)| {
-                // A lower end of at most zero goes to the edge of a logarithmic axis.
+                // On a logarithmic axis, a lower end that is not positive is moved to the edge.
                 let height = if y_axis.takes(height) {
                     y.at(height)
                 } else {
@@ -392,7 +384,6 @@ impl Series {
         }
     }
 
-    /// Draws the sample of the series in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));
@@ -403,7 +394,6 @@ impl Series {
     }
 }
 
-/// The rectangle between the axes.
 #[derive(Debug, Clone, Copy)]
 struct Area {
     left: f64,
@@ -426,7 +416,6 @@ impl Area {
         )
     }
 
-    /// Returns the parts of a line inside the panel.
     fn parts(&self, points: &[Option<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut open = false;

@@ -4,10 +4,8 @@ use super::colour::Tint;
 use super::raster;
 use super::scene::{Anchor, Scene, Stroke, within};
 
-/// Width of the line around an image.
 const FRAME: f64 = 1.0;
 
-/// Largest number of pixels of an image.
 const LARGEST: usize = 1 << 24;
 
 /// A grey or colour image.
@@ -25,8 +23,8 @@ impl Image {
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// Creates a grey image from shades between 0 (black) and 1 (white), row by row from the top. Values outside are
-    /// clipped, and NaN is black.
+    /// Creates a grey image from shades between 0 (black) and 1 (white), row by row from the top. Values outside this
+    /// range are clipped, and NaN is black. Returns `None` as [`rgb`](Self::rgb) does.
     pub fn grey(
         width: usize,
         height: usize,
@@ -36,7 +34,8 @@ impl Image {
         Self::rgb(width, height, shades.into_iter().map(shade).collect())
     }
 
-    /// Creates a grey image whose shades extend from the smallest value (black) to the largest (white).
+    /// Creates a grey image whose shades extend from the smallest value (black) to the largest (white). Returns `None`
+    /// as [`rgb`](Self::rgb) does.
     pub fn grey_stretched(width: usize, height: usize, values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|v| v.is_finite());
         let (least, most) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -56,7 +55,7 @@ impl Image {
         self.pixels.len() / self.width
     }
 
-    /// Returns red, green and blue of each pixel, row by row from the top.
+    /// Returns the red, green and blue values of each pixel, row by row from the top.
     pub fn pixels(&self) -> &[[u8; 3]] {
         &self.pixels
     }
@@ -67,7 +66,7 @@ impl Image {
     }
 }
 
-/// Images in rows, all scaled to the width of a cell.
+/// A grid of images, which are all scaled to the width of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageGrid {
     title: String,
@@ -106,7 +105,7 @@ impl ImageGrid {
         self
     }
 
-    /// Adds images.
+    /// Adds several images.
     pub fn images(self, images: impl IntoIterator<Item = Image>) -> Self {
         images.into_iter().fold(self, Self::image)
     }
@@ -154,7 +153,8 @@ impl ImageGrid {
             let mut x = corner.0;
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
-                // White pixels at the border would be lost on white paper. The frame is outside, below the image.
+                // Without a frame, white pixels at the border would be invisible on white paper. The frame is around
+                // the image and drawn before it.
                 let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
                 let size = (self.cell + FRAME, tall + FRAME);
                 scene.frame(corner, size, Stroke::solid(Tint::Soft, FRAME));

@@ -10,13 +10,12 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// Number of pixels of the PNG per pixel of the scene.
+/// The number of pixels of the PNG per pixel of the scene.
 const ZOOM: f32 = 2.0;
 
-/// Largest number of pixels along a side. Larger scenes are scaled down.
+/// The largest number of pixels along a side. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
-/// Draws a scene, and returns the bytes of the PNG file.
 pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
@@ -186,7 +185,6 @@ fn pixmap(image: &Image) -> Pixmap {
     map
 }
 
-/// Returns the outlines of a text that starts at the origin, on its base line.
 fn letters(text: &str, size: f64) -> Option<Path> {
     let scale = size / f64::from(font().units_per_em());
     let mut pen = Letters {
@@ -203,7 +201,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts outlines of a font, where y grows upwards, to outlines of a scene, where y grows downwards.
+/// Converts outlines of a font, where y points upwards, to outlines of a scene, where y points downwards.
 struct Letters {
     path: PathBuilder,
     scale: f64,

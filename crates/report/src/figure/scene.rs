@@ -1,4 +1,4 @@
-//! Shapes in drawing order, in pixels from the upper left corner.
+//! The shapes of a figure in drawing order, in pixels from the upper left corner.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,6 @@ use super::colour::Tint;
 #[cfg(feature = "pictures")]
 use super::images::Image;
 
-/// A tint and its opacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Colour {
     pub tint: Tint,
@@ -25,7 +24,6 @@ impl From<Tint> for Colour {
     }
 }
 
-/// The anchor point of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -33,7 +31,6 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub colour: Colour,
@@ -67,7 +64,6 @@ pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     }
 }
 
-/// One shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
     Line {
@@ -77,7 +73,6 @@ pub(crate) enum Shape {
     Area {
         points: Vec<(f64, f64)>,
         colour: Colour,
-        /// Tooltip on the page.
         tip: String,
     },
     Disc {
@@ -90,7 +85,6 @@ pub(crate) enum Shape {
         size: f64,
         anchor: Anchor,
         tint: Tint,
-        /// Whether the text runs upwards.
         upward: bool,
         text: String,
     },
@@ -103,10 +97,9 @@ pub(crate) enum Shape {
     },
 }
 
-/// Length of a dash and of the gap after it, in widths of the line.
+/// The length of a dash and of the gap after it, in widths of the line.
 pub(super) const DASH: f64 = 4.0;
 
-/// Shapes on a background.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
     pub width: f64,
@@ -202,7 +195,7 @@ impl Scene {
     }
 }
 
-/// The embedded font: Latin, Greek and mathematical symbols. Its licence is in the same folder.
+/// The embedded font with Latin, Greek and mathematical symbols. Its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
 pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
@@ -221,7 +214,6 @@ pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     (id, advance / f64::from(font.units_per_em()))
 }
 
-/// Returns the width of a text in pixels.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| glyph(c).1).sum::<f64>() * size
 }

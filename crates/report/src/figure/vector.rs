@@ -12,7 +12,6 @@ pub(super) fn file(scene: &Scene, label: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",
     );
     head(&mut out, scene, label);
-    // Writing to a string cannot fail.
     let _ = write!(
         out,
         " font-family=\"DejaVu Sans, Verdana, sans-serif\">\n\
@@ -32,7 +31,7 @@ pub(super) fn file(scene: &Scene, label: &str) -> String {
 }
 
 impl Scene {
-    /// Returns an SVG element for a page. The page defines the background, the font and the colours.
+    /// Returns an SVG element for a page, which must define the background, the font and the colours.
     pub(crate) fn to_inline_svg(&self, label: &str) -> String {
         let mut out = String::from("<svg ");
         head(&mut out, self, label);
@@ -49,7 +48,6 @@ impl Scene {
     }
 }
 
-/// Writes the size and the label.
 fn head(out: &mut String, scene: &Scene, label: &str) {
     let (w, h) = (scene.width, scene.height);
     let _ = write!(
@@ -59,7 +57,7 @@ fn head(out: &mut String, scene: &Scene, label: &str) {
     );
 }
 
-/// An output format: its notation for colours, and the name of its attribute that refers to a picture.
+/// The properties of an output format: the notation of colours, and the name of the attribute that refers to a picture.
 struct Medium {
     colour: fn(Tint) -> String,
     reference: &'static str,

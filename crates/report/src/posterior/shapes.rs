@@ -1,4 +1,4 @@
-//! Pictures of parameters other than charts: forest plots, densities and the triangle of correlations.
+//! Pictures of parameters that are not charts: forest plots, densities and the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -7,12 +7,9 @@ use crate::model::{Marginal, Parameter};
 use crate::stats;
 use crate::text;
 
-/// Font size of names, in pixels.
 const NAME: f64 = 11.5;
-/// Font size of labels, in pixels.
 const LABEL: f64 = 11.0;
 
-/// Returns the width of the longest label, in pixels.
 fn longest(labels: &[String]) -> f64 {
     let widths = labels.iter().map(|label| text_width(label, NAME));
     widths.fold(0.0, f64::max)
@@ -51,7 +48,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     scene
 }
 
-/// Draws the density of a marginal with its 90 % interval, or bars for a variable with few integer values.
+/// Draws the density of a marginal with its 90 % interval, or bars if the variable has few integer values.
 pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let (width, height) = (250.0, 150.0);
     let frame = Frame {
@@ -87,7 +84,6 @@ fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
-/// Draws the shape of a marginal for a table cell.
 pub(super) fn sparkline(draws: &[f64]) -> Scene {
     let mut scene = Scene::new(110.0, 24.0);
     let frame = Frame {
@@ -101,7 +97,6 @@ pub(super) fn sparkline(draws: &[f64]) -> Scene {
     scene
 }
 
-/// The position of a density, and whether it has an axis.
 struct Frame {
     left: f64,
     right: f64,
@@ -111,7 +106,6 @@ struct Frame {
 }
 
 impl Frame {
-    /// Writes a text instead of the curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,
@@ -129,7 +123,7 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     if let Some(bars) = stats::integer_counts(&sorted, 40).filter(|bars| bars.len() > 1) {
         return draw_bars(scene, &bars, frame);
     }
-    // A long tail must not compress the rest, so the picture shows values within a few interval widths.
+    // A long tail must not compress the rest, so the picture shows only values within a few interval widths.
     let (q05, q95) = stats::span(&sorted, (0.05, 0.95));
     let room = 1.2 * (q95 - q05);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
@@ -165,15 +159,14 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     scene.line(line, Stroke::solid(Tint::Series(0), 1.4));
 }
 
-/// Returns a function that converts a density to pixels above the lower end of a frame.
 fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
-    // A curve can miss all its mass between two of its points: then it is flat.
+    // A curve may miss all its mass between two of its points, and is then flat.
     let peak = shape
         .iter()
         .map(|(_, h)| *h)
         .fold(f64::MIN_POSITIVE, f64::max);
     let (bottom, top) = (frame.bottom, frame.top);
-    // A little space above the highest.
+    // This leaves a little space above the highest point.
     move |height| bottom + (top - bottom) * (height / (peak * 1.04)).clamp(0.0, 1.0)
 }
 
@@ -192,8 +185,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Draws correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads
-/// its column.
+/// Draws the correlations of the marginals as a triangle of coloured cells. A name on the diagonal labels the row to
+/// its left and the column below it.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();
@@ -209,7 +202,7 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             let tip = format!("{} and {}: {value}", names[i], names[j]);
             scene.titled_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
-            // So faint that ink can be read on it, on light and on dark ground.
+            // The colours are so faint that text on them is legible on light and on dark backgrounds.
             let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
             scene.titled_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {
