@@ -7,7 +7,6 @@ use super::kernels::{
 };
 use crate::{Dense, Design, Sparse};
 
-/// W as a dense matrix.
 pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     match design {
         Design::Dense(w) => w.as_ref().clone(),
@@ -32,7 +31,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Wᵀ as a sparse matrix: column n has the latent variables that predictor n depends on.
+/// Wᵀ as a sparse matrix, in which column n has the latent variables that predictor n depends on.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -102,7 +101,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
         }
         Design::Sparse(w) => w.mul_t(x),
         Design::Dense(w) => {
-            // Blockwise, so that memory delivers x once instead of once per column.
+            // In a loop over blocks, memory delivers x once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
                 .into_par_iter()
                 .map(|c| {
@@ -130,10 +129,10 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
     }
 }
 
-/// Number of rows to scale and multiply at a time, so that the scaled copy stays in cache.
+/// Number of rows to scale and multiply at a time, so that the scaled copy remains in the cache.
 const ROWS: usize = 1024;
 
-/// The weighted Gram matrix Wᵀ diag(weight) W, both triangles; N L² operations for a dense design.
+/// The weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
 pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     let mut out = Dense::zeros(latents, latents);
     match design {
@@ -159,7 +158,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
             }
         }
         Design::Dense(w) => {
-            // Fixed super-chunks, each summed by one task, and then added in order.
+            // One task sums each of a fixed number of groups of chunks, and the sums are added in order.
             let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
             let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
             let parts: Vec<Dense> = (0..w.rows.div_ceil(span))
@@ -205,7 +204,7 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     out
 }
 
-/// `|Cᵀ w_n|²` for every row w_n of W, with C of L rows; N L² operations for a dense design.
+/// `|Cᵀ w_n|²` for every row w_n of W, with C of L rows, in N L² operations for a dense design.
 pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     let of_latent = || -> Vec<f64> {
         let mut out = vec![0.0; c.rows];
@@ -271,7 +270,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     }
 }
 
-/// W Kᵀ for a matrix K of rows over the latent variables: one column per row of K.
+/// W Kᵀ for a matrix K of rows over the latent variables, with one column per row of K.
 pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
     let transposed = super::wide::transpose(k);
     let columns: Vec<Vec<f64>> = (0..k.rows)
@@ -312,7 +311,7 @@ mod tests {
 
     #[test]
     fn every_form_gives_the_same_products() {
-        // More rows than one chunk holds.
+        // The design has more rows than one chunk.
         let (rows, latents) = (2 * ROWS + 77, 5);
         let weight: Vec<f64> = (0..rows).map(|n| 0.5 + (n % 5) as f64).collect();
         let z: Vec<f64> = (0..latents).map(|l| l as f64 - 1.3).collect();

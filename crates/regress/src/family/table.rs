@@ -1,4 +1,4 @@
-//! The families.
+//! The table of families.
 
 use super::functions as stan;
 use super::{Family, Link, Parameter, Response};
@@ -66,7 +66,7 @@ const COUNTS: &[Link] = &[Link::Log, Link::Identity, Link::Sqrt];
 const SHARES: &[Link] = &[Link::Logit, Link::Probit, Link::Cloglog, Link::Identity];
 const LOGIT: &[Link] = &[Link::Logit];
 
-/// The default values of a family. Each row overrides some of them.
+/// The default values of a family, some of which each row overrides.
 const USUAL: Family = Family {
     name: "",
     response: Response::Real,
@@ -79,7 +79,7 @@ const USUAL: Family = Family {
     parts: &[],
 };
 
-/// Every family.
+/// All families.
 pub const FAMILIES: &[Family] = &[
     Family {
         name: "gaussian",

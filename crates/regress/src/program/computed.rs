@@ -1,4 +1,4 @@
-//! Nonlinear formulas: functions of columns and of parameters with their own formulas.
+//! Nonlinear formulas in a program: functions of columns and of parameters with their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
