@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Findings;
 
-/// Folders of the repository that pages name files of.
+/// Folders of the repository to whose files pages refer.
 const FOLDERS: [&str; 8] = [
     ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];

@@ -1,4 +1,4 @@
-//! Solvers against each other, against quadrature and against differences.
+//! Comparisons of solvers with each other, with quadrature and with differences.
 
 use crate::common::{
     as_precision, close, converged, field, invert, kernel, model, noise, response, run, tight,
@@ -41,8 +41,8 @@ fn every_site_is_solved_alike_in_every_regime() {
         let wide = model(likelihood, bound, 9);
         let reference = converged(&wide);
         same_fit(&what, &reference, &converged(&as_precision(&wide)));
-        // Fewer latent variables than predictors: the regression on two columns, as covariance of the predictors and as
-        // coefficients.
+        // With fewer latent variables than predictors, the regression on two columns is written as a covariance of the
+        // predictors and as coefficients.
         let rows = wide.predictors();
         let w = Dense::from_fn(rows, 2, |i, j| noise(11 * i + 5 * j) - 0.3 * j as f64);
         let mut narrow = wide.clone();
@@ -133,7 +133,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 trials: Some(vec![6.0]),
                 ..Observations::default()
             };
-            // One observation of a two-category site: the other category cannot occur.
+            // With one observation of a two-category site, the other category cannot occur.
             if likelihood.categories().is_some() {
                 assert!(matches!(run(&model, &tight()), Err(Error::Data(_))));
                 continue;
@@ -157,7 +157,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
     }
 }
 
-/// The bound at shifted values of the prior's numbers, against its sensitivities.
+/// Differences of the bound at shifted values of the prior's numbers give its sensitivities.
 #[test]
 fn sensitivities_agree_with_differences() {
     let h = 1e-4;
@@ -374,7 +374,7 @@ fn an_intrinsic_prior_is_the_limit_of_proper_ones() {
     // The proper prior's density along the null space is that of N(0, 1/ridge).
     let level = 0.5 * (ridge / (2.0 * std::f64::consts::PI)).ln();
     assert!((limit.bound - (fit.bound - level)).abs() < 1e-4);
-    // The determinant as the solver finds it, against the closed form: the product of the chain's non-zero eigenvalues.
+    // Compares the solver's determinant with the closed form, which is the product of the chain's non-zero eigenvalues.
     let log_determinant: f64 = (1..n)
         .map(|k| (6.0 * (1.0 - (std::f64::consts::PI * k as f64 / n as f64).cos())).ln())
         .sum();

@@ -1,4 +1,4 @@
-//! Mixtures: each response comes from one of two families of the table.
+//! Mixtures, in which each response comes from one of two families of the table.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// All mixtures. Families are static, so this list is built once.
+/// Families are static, so this list is built once.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -25,7 +25,7 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns whether two families have the same responses, predictors on the same scale, and random numbers.
+/// Whether two families have the same responses, predictors on the same scale, and random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()
@@ -109,7 +109,6 @@ fn mixed(first: &'static Family, second: &'static Family) -> Family {
     }
 }
 
-/// Renames the parameters in a template to those of one of the two families.
 fn numbered(family: &Family, template: &str, number: usize) -> String {
     let names = family.parameters.iter().map(|p| p.name).chain(["mu"]);
     names.fold(template.to_owned(), |text, name| {
@@ -117,7 +116,6 @@ fn numbered(family: &Family, template: &str, number: usize) -> String {
     })
 }
 
-/// Returns the Stan functions for the density and for its random numbers.
 fn functions(first: &Family, second: &Family, arguments: &[String]) -> String {
     let (kind, y) = match first.is_discrete() {
         true => ("lpmf", "int"),

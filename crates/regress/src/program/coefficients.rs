@@ -64,7 +64,7 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
 /// Journal of the American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
-    // Both are relative to the residual standard deviation if the model has one.
+    // Both priors are relative to the residual standard deviation if the model has one.
     let residual = match of_mean.then(|| residual(writer)).flatten() {
         Some(sigma) => format!("{sigma} * "),
         None => String::new(),
@@ -133,7 +133,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// Returns the residual standard deviation in units of the response's standard deviation, if all rows share one.
+/// The residual standard deviation in units of the response's standard deviation, if all rows share one.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain
