@@ -1,4 +1,4 @@
-//! Networks without gradients over many lanes: programs with their scratch memory.
+//! Networks without gradients over many lanes, as programs with their scratch memory.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::simd::Simd;
@@ -14,7 +14,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// A graph whose inputs are shared tensors and then per-lane values of the given widths.
+    /// Builds a graph whose inputs are shared tensors, followed by per-lane values of the given widths.
     pub(crate) fn new(
         specs: &[TensorSpec],
         widths: &[usize],

@@ -35,7 +35,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ~ N(η, variance).
+    /// Returns the likelihood y ~ N(η, variance).
     pub fn gaussian(variance: f64) -> Self {
         Self::of(&ROW, &[variance])
     }

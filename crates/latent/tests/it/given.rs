@@ -1,4 +1,4 @@
-//! User-defined sites.
+//! Tests of user-defined sites.
 
 use crate::common::{as_precision, converged, identity, model, tight};
 use jensen_latent::{
@@ -161,7 +161,7 @@ fn sites_are_checked() {
             assert!(off < 1e-5, "{site:?} {m} {v}: {off}");
         }
     }
-    /// A conjugate with a mistake in it.
+    /// A site whose conjugate is wrong.
     #[derive(Debug)]
     struct Wrong(Weibull);
     impl Site for Wrong {

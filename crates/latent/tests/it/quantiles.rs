@@ -1,4 +1,5 @@
-//! Distribution functions of observations against their densities, and their averages over a linear predictor.
+//! Comparisons of distribution functions of observations with densities, and of their averages over a linear predictor
+//! with quadrature.
 
 use jensen_latent::{Likelihood, Predictive, Response, Size};
 use jensen_math::constants::LOG_TWO_PI;
@@ -45,7 +46,7 @@ fn distributions_are_sums_of_densities() {
     }
 }
 
-/// Averages over the linear predictor against a fine midpoint rule, for small and large variances and for steep counts.
+/// The reference is a fine midpoint rule, for small and large variances and for steep counts.
 #[test]
 fn predictive_distributions_are_averages() {
     for likelihood in all() {
