@@ -102,7 +102,6 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
         .collect())
 }
 
-/// A program that fails gives an error.
 fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output =

@@ -13,7 +13,6 @@ use std::process::Command;
 use crate::flags;
 use crate::run::{self, Ended};
 
-/// The mark of omitted output.
 const ANY: &str = "…";
 
 /// Largest relative and absolute difference of numbers.
@@ -80,7 +79,6 @@ enum Kind<'a> {
 
 struct Block<'a> {
     kind: Kind<'a>,
-    /// Number of the block's first line in the page.
     first: usize,
     lines: Vec<&'a str>,
 }
@@ -112,7 +110,6 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The commands of a block, with their line numbers and the output that the page shows for each.
 fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     let mut found: Vec<(usize, String, Vec<&str>)> = Vec::new();
     for (k, line) in block.lines.iter().enumerate() {
@@ -129,7 +126,6 @@ fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     found
 }
 
-/// The output of a command on both streams.
 fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")

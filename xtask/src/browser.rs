@@ -87,7 +87,6 @@ fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     }
 }
 
-/// The scripts with their packages in a folder, or the reason why they cannot be installed.
 fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("{}: {e}", desk.display());
     std::fs::create_dir_all(desk).map_err(failed)?;

@@ -61,9 +61,7 @@ struct Command {
     about: String,
     /// Whether the command runs without a subcommand.
     leaf: bool,
-    /// The flags, such as `--out` or `-q`.
     flags: Vec<String>,
-    /// Heading of the help, and row of the table.
     rows: Vec<(String, String)>,
 }
 
@@ -131,7 +129,6 @@ fn row(argument: &Value) -> String {
     )
 }
 
-/// Converts a text of the help to Markdown within a table.
 fn escaped(help: &str) -> String {
     let marked = help.split('`').enumerate();
     let parts: Vec<String> = marked
@@ -244,7 +241,6 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The command or the flag in a line that does not exist.
 fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     let end = [" |", ";", " >", " #", " &&"]
         .iter()
@@ -284,7 +280,6 @@ fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     unknown.map(|flag| format!("`{line}`: `{name}` has no `{flag}`"))
 }
 
-/// Flags that are alone between backticks.
 fn lone_flags(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

@@ -7,7 +7,6 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Files and folders that may call `Simd::detect`, each with its reason.
 const ALLOWED: [(&str, &str); 20] = [
     // The file uses no fused operations, so all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),

@@ -58,10 +58,8 @@ pub fn check(
 /// The crates that users depend on, whose interfaces are documented and compared between versions.
 const FOR_USERS: [&str; 3] = ["jensen", "jensen-density", "jensen-cli"];
 
-/// The beginning of the description of any other published crate.
 const INTERNAL: &str = "Internal to jensen: ";
 
-/// Fields that every published crate must have.
 const SHOWN: [&str; 6] = [
     "description = ",
     "license.workspace = true",

@@ -11,7 +11,6 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Top-level modules of a crate, and the other modules or items that they may use.
 #[derive(Clone, Copy)]
 struct Layer {
     modules: &'static [&'static str],
@@ -491,7 +490,6 @@ fn module_path(inside: &Path) -> Vec<String> {
     path
 }
 
-/// Lines and paths that the module may not use.
 fn strangers(
     text: &str,
     module: &[String],
@@ -549,7 +547,6 @@ fn strangers(
     found
 }
 
-/// The paths that a path or a tree of paths in braces denotes.
 fn leaves(text: &str) -> Vec<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
     let end = text.find(|c| !word(c)).unwrap_or(text.len());

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::Findings;
 
-/// Folders of the repository to whose files pages refer.
 const FOLDERS: [&str; 8] = [
     ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];
@@ -43,7 +42,6 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// The targets of links between files of the repository, outside of blocks of code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let plain = prose.flat_map(|prose| prose.split("](").skip(1));
@@ -85,7 +83,6 @@ fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// Text alone between backticks that begins with a folder of the repository.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

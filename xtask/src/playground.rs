@@ -28,7 +28,6 @@ const FEATURES: &str = "-Ctarget-feature=+simd128";
 /// The stack is as deep as that of a thread.
 const STACK: &str = "-Clink-arg=-zstack-size=8388608";
 
-/// The names of the examples in the page, and their files.
 const EXAMPLES: [(&str, &str); 4] = [
     ("Eight schools", "1-schools"),
     ("A line through points (CSV)", "2-line"),
@@ -89,7 +88,6 @@ pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
 struct Toolchain {
     /// The compiler, if it is not the current one.
     rustc: Option<&'static str>,
-    /// Whether the standard library is compiled, too.
     from_sources: bool,
     linker: PathBuf,
 }
@@ -139,7 +137,6 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Compresses bytes with gzip and encodes them in base 64.
 fn packed(bytes: &[u8]) -> Result<String, String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());

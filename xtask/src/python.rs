@@ -20,7 +20,6 @@ use crate::run::{self, Ended};
 /// Versions of Python, in order of preference. The stable ABI begins with 3.10, and ArviZ 0.x needs at most 3.11.
 const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
 
-/// The versions that ArviZ 1 needs.
 const LATER: [&str; 2] = ["3.12", "3.13"];
 
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
@@ -126,7 +125,6 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The environment of the tests with an installed wheel, and the wheel, or the reason why the check is skipped.
 fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
         return Ok(Err("no Python from 3.10 on with venv is installed".into()));
@@ -169,7 +167,6 @@ struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// The environment in a folder, which is created if necessary.
     fn made(root: &'a Path, interpreter: &str, folder: &str) -> Result<Self, String> {
         let python = root.join(folder).join("bin/python");
         if !python.exists() {
@@ -235,7 +232,6 @@ fn of_pyenv(version: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether an interpreter exists, is new enough, and can create environments.
 fn serves(name: &str, oldest: u32) -> bool {
     let script = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < (3, {oldest}))");
     let mut command = Command::new(name);

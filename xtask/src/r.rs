@@ -21,7 +21,6 @@ const NEEDED: [&str; 5] = [
     "r-cran-testthat",
 ];
 
-/// Suggested packages, and packages that build vignettes.
 const SUGGESTED: [&str; 9] = [
     "r-cran-bayesplot",
     "r-cran-brms",

@@ -27,7 +27,6 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// SHA-256 of the archives of packages, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let mut found = BTreeMap::new();
     for package in lock.split("[[package]]").skip(1) {

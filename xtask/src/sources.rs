@@ -15,7 +15,6 @@ const OUTSIDE: [&str; 5] = [
     "xtask",
 ];
 
-/// The required text in the `lib.rs` of every library.
 const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
 
 /// A file with more lines than this has more than one subject.
@@ -45,7 +44,6 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// Line breaks in the attribute do not matter.
 fn is_kept(text: &str) -> bool {
     let dense = |text: &str| -> String { text.split_whitespace().collect() };
     dense(text).replace(",)", ")").contains(&dense(KEPT))

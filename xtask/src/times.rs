@@ -103,7 +103,6 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
 }
 
-/// The output of the tests, run with their times.
 fn log(root: &Path) -> Result<String, String> {
     let host = Command::new("rustc").arg("-vV").output();
     let host = host.map_err(|error| format!("rustc: {error}"))?;

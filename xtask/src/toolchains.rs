@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use crate::arrows::metadata;
 use crate::run::{self, Ended};
 
-/// The crates with unsafe kernels.
 const KERNELS: [&str; 6] = [
     "jensen-math",
     "jensen-graph",

@@ -14,11 +14,9 @@ use crate::sources::{before_tests, files, shown};
 /// The texts in which a word must not occur.
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
-    /// Pages, messages and help.
     Texts,
     /// Sources, whose comments and identifiers have a more exact word.
     Sources,
-    /// Both texts and sources.
     Both,
 }
 
@@ -142,7 +140,6 @@ const KEPT: [(&str, &str, &str); 12] = [
     ("crates/cli/src/regress.rs", "told", "the lines of a result"),
 ];
 
-/// Pages outside of the folders with texts.
 const PAGES: [&str; 5] = [
     "README.md",
     "CHANGELOG.md",
@@ -151,7 +148,6 @@ const PAGES: [&str; 5] = [
     "models/README.md",
 ];
 
-/// Folders of pages, and of scripts in languages other than Rust.
 const FOLDERS: [&str; 7] = [
     ".ci",
     "docs/book/src",
@@ -227,7 +223,6 @@ fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), Stri
     Ok(())
 }
 
-/// Reports words in the comments, strings and identifiers of a script.
 fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = shown(path, root);

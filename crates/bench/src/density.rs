@@ -124,7 +124,6 @@ fn print_table(rows: &[Timing]) {
     );
 }
 
-/// The smallest, the median and the largest of the values.
 fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
     values.sort_by(f64::total_cmp);
     Some((*values.first()?, values[values.len() / 2], *values.last()?))

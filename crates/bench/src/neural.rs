@@ -198,7 +198,6 @@ fn products(width: usize) -> f64 {
 
 const EXTENT: usize = 1536;
 
-/// Number of floating-point operations of [`large_product`].
 const PRODUCT_WORK: f64 = 2.0 * (EXTENT * EXTENT * EXTENT) as f64;
 
 /// Multiplies large matrices on all threads several times, and returns the smallest seconds.
@@ -245,7 +244,6 @@ fn large_product() -> Seconds {
     }
 }
 
-/// The processor seconds of this process, if the system reports them. They depend little on other load.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();

@@ -105,7 +105,6 @@ pub struct FitState<G, T> {
 }
 
 impl<G, T> FitState<G, T> {
-    /// Sets an inferred global temperature to 1.
     pub(crate) fn cool(&mut self) {
         if let Some(thermostat) = &mut self.thermostat {
             thermostat.cool();

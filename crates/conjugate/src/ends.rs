@@ -41,7 +41,6 @@ impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
 
 impl<E: Engine> Algorithm for Ends<E> {
     type State = EndsState<E::Globals, E::Table>;
-    /// The results of the cold run and of the hot run.
     type Output = [FitState<E::Globals, E::Table>; 2];
 
     fn init(&mut self) -> Result<Self::State, Status> {

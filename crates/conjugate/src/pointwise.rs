@@ -86,11 +86,9 @@ impl Snapshot for NormaliserTable {
 pub struct Pointwise<'a, M: ConjugateModel> {
     model: &'a M,
     heldout: Option<&'a M>,
-    /// Distinct sizes of points, each with its number of points.
     sizes: Vec<(f64, f64)>,
     log_jacobian: f64,
     statistics: Vec<f64>,
-    /// Natural parameters of the random start, with its seed.
     origin: Option<(u64, Vec<f64>)>,
     /// Share of the start in the next global step, and the inverse temperature of the start.
     lean: (f64, f64),
@@ -377,7 +375,6 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         }
     }
 
-    /// Adds `untempered_elbo` and, with held-out points, `heldout_log_predictive` with its standard error.
     fn score(&mut self, globals: &VectorGlobals, record: Record) -> Record {
         let bound = untempered_bound(self.model, globals);
         let record = record.with("untempered_elbo", bound);

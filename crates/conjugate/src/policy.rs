@@ -5,7 +5,6 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper, cooled};
 
-/// Converts logarithms to probabilities in place.
 pub(crate) fn softmax(logs: &mut [f64]) {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;

@@ -57,7 +57,6 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 pub struct SeveralState {
     /// Index of the candidate that is being fitted.
     at: u64,
-    /// Number of iterations before this candidate began.
     begun: u64,
     current: Inner,
     ended: Vec<Ended>,

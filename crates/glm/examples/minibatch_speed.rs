@@ -35,7 +35,6 @@ fn tennis() -> Glm<StandardNormal> {
     Glm::new(features, link, StandardNormal(players as usize)).expect("shapes")
 }
 
-/// Generates images of 28 × 28 pixels, a fifth of which are not black.
 fn images() -> Vec<u8> {
     let mut s = stream();
     (0..60_000 * 784)

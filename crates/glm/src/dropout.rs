@@ -55,7 +55,6 @@ impl GaussianDropout {
         })
     }
 
-    /// The softmax probabilities of predictors `eta`, and `−log p_y` for the label y.
     fn softmax(&self, label: u32, eta: &[f64]) -> (Vec<f64>, f64) {
         let largest = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shifted: Vec<f64> = eta.iter().map(|x| x - largest).collect();
@@ -117,7 +116,6 @@ jensen_math::simd_fn! {
         out
     }
 
-    /// Computes `out = x² a`.
     fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
@@ -125,7 +123,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes `out += a x + b m`.
     fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
@@ -142,7 +139,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Adds the outer product `a xᵀ` to `out`, row by row.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
         jensen_math::reduce::axpy(*c, x, out);

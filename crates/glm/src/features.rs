@@ -53,7 +53,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes `out += r x²`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], r: f64, out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (out, x) in out.iter_mut().zip(x) {
@@ -235,7 +234,6 @@ impl Features {
         }
     }
 
-    /// Computes `out += X_batchᵀ R`. `R` has `batch × width` elements in contiguous rows.
     pub(super) fn transposed_times(
         &self,
         gathered: &[f64],
@@ -255,7 +253,6 @@ impl Features {
         }
     }
 
-    /// Computes `out[b] = Σ_p x_bp² w_p`. `gathered` is as for [`Self::times`].
     pub(super) fn squares_times(
         &self,
         gathered: &[f64],
@@ -277,7 +274,6 @@ impl Features {
         }
     }
 
-    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(
         &self,
         gathered: &[f64],

@@ -61,7 +61,6 @@ impl Link {
         }
     }
 
-    /// Computes the log likelihood of a batch for each lane, `out[l] = Σ_b ℓ_b`.
     pub(super) fn value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]) {
         let lanes = eta.lanes();
         out.fill(0.0);
@@ -239,7 +238,6 @@ fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     x
 }
 
-/// The softmax over the classes of every record and lane.
 struct Softmax {
     lanes: usize,
     width: usize,
@@ -247,7 +245,6 @@ struct Softmax {
     weights: Vec<f64>,
     /// Largest predictor `max`, records × lanes.
     largest: Vec<f64>,
-    /// Sum of the weights, records × lanes.
     sums: Vec<f64>,
 }
 

@@ -78,7 +78,6 @@ impl Ppca {
         Matrix::new(data, rows, self.components)
     }
 
-    /// `aᵀ b` for matrices of `rows` rows of K.
     fn inner(&self, a: &[f64], b: &[f64], rows: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.components * self.components];
         let (a, b) = (self.thin(a, rows).transposed(), self.thin(b, rows));
@@ -104,7 +103,6 @@ impl Ppca {
         Some(Posterior { log_det, inverse })
     }
 
-    /// The rows `a = M⁻¹ Wᵀ x`, and the rows `Wᵀ x`.
     fn scores(&self, posterior: &Posterior, w: &[f64], x: &[f64], b: usize) -> [Vec<f64>; 2] {
         let k = self.components;
         let (mut wx, mut a) = (vec![0.0; b * k], vec![0.0; b * k]);
@@ -119,7 +117,6 @@ impl Ppca {
         [a, wx]
     }
 
-    /// The matrix `Q`.
     fn shrinkage(&self, posterior: &Posterior, a: &[f64], b: usize) -> Vec<f64> {
         let mut q = self.inner(a, a, b);
         for (q, m) in q.iter_mut().zip(&posterior.inverse) {
@@ -168,7 +165,6 @@ impl Ppca {
         [da, dq]
     }
 
-    /// Computes `out += sign · W Q`.
     fn add_product(&self, w: &[f64], q: &[f64], sign: f64, out: &mut [f64]) {
         let q: Vec<f64> = q.iter().map(|q| sign * q).collect();
         multiply(
@@ -179,7 +175,6 @@ impl Ppca {
         );
     }
 
-    /// Computes `out += XᵀA / s`.
     fn add_outer(&self, x: &[f64], a: &[f64], b: usize, out: &mut [f64]) {
         let a: Vec<f64> = a.iter().map(|a| a / self.noise_variance).collect();
         let rows = Matrix::new(x, b, self.p()).transposed();

@@ -32,7 +32,6 @@ trait SparseRow: Copy {
 
     fn entry(self, i: usize) -> (usize, f64);
 
-    /// Prefetches the entries into the cache.
     fn prefetch(self);
 
     fn each(self, mut f: impl FnMut(usize, f64)) {
@@ -262,7 +261,6 @@ impl Sparse {
         }
     }
 
-    /// Computes `out[b] = Σ_p x_bp² w_p`.
     pub(super) fn squares_times(&self, batch: &[u32], w: &[f64], out: &mut [f64]) {
         for (out, &n) in out.iter_mut().zip(batch) {
             *out = 0.0;
@@ -270,7 +268,6 @@ impl Sparse {
         }
     }
 
-    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(&self, batch: &[u32], r: &[f64], out: &mut [f64]) {
         for (r, &n) in r.iter().zip(batch) {
             with_row!(self, n, row => row.each(|c, v| out[c] += v * v * r));

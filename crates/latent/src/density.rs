@@ -199,7 +199,6 @@ impl PriorDensity {
         }
     }
 
-    /// The prior with P(φ < at) = probability under a distance.
     pub(crate) fn with_distance(distance: &Arc<Curve>, at: f64, probability: f64) -> Self {
         let [c, ..] = distance.at((at / (1.0 - at)).ln());
         Self::Share {

@@ -167,7 +167,6 @@ struct Em<'a> {
     /// The observed columns of each row, and the observed rows of each column.
     columns_of: Vec<Vec<usize>>,
     rows_of: Vec<Vec<usize>>,
-    /// The entries of each column.
     entries: Vec<Observations>,
     sites: Vec<Sites>,
 }

@@ -236,7 +236,6 @@ pub(crate) fn frame(
 struct Explored {
     visited: Vec<Visited>,
     log_sum: f64,
-    /// The difference from the value by another rule over the same points.
     error: f64,
     weighted_nodes: WeightedNodes,
 }

@@ -94,7 +94,6 @@ struct State {
     inverse: Vec<f64>,
     warm: Warm,
     steps: u64,
-    /// Number of fits so far, including the fits of earlier starts.
     evaluations: u64,
     best: Vec<f64>,
     best_objective: f64,
@@ -215,7 +214,6 @@ pub(crate) struct Evaluated {
     pub gradient: Vec<f64>,
 }
 
-/// A model as a function of its hyperparameters in unconstrained coordinates.
 pub(crate) struct Surface<'a> {
     prior: &'a dyn Prior,
     model: &'a LatentModel,
@@ -276,7 +274,6 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// The log priors in the coordinates of x, with their derivatives.
     fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
         let mut sum = 0.0;
         let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {

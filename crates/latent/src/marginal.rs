@@ -22,7 +22,6 @@ const BEYOND: f64 = 8.0;
 /// Nodes end this many nats below the largest value. Less than a hundred-thousandth of the mass is beyond.
 const DEEP: f64 = 14.0;
 
-/// Number of nodes around a design.
 const NODES: usize = 1024;
 
 /// Nodes with their shares of the posterior. They are in standard coordinates or are hyperparameters in unconstrained
@@ -188,7 +187,6 @@ impl Plane {
         Some(Self { rows })
     }
 
-    /// The values at one first coordinate, as a function of the second.
     fn column(&self, z: f64) -> Option<Slice> {
         let points: Vec<(i32, f64)> = self.rows.iter().map(|(w, row)| (*w, row.at(z))).collect();
         Slice::new(&points)
@@ -289,7 +287,6 @@ fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     (run.len() > 2).then(|| Curve::new(f64::from(run[0].0), 1.0, values))
 }
 
-/// Fine coordinates around integers.
 fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
     let least = f64::from(whole.clone().min().unwrap_or(0)) - BEYOND;
     let most = f64::from(whole.max().unwrap_or(0)) + BEYOND;

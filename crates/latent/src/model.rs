@@ -104,7 +104,6 @@ impl LatentModel {
         Ok(())
     }
 
-    /// The error lists the available bounds.
     pub(crate) fn bound_refused(&self) -> Error {
         let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
         Error::Unsupported(format!(
@@ -251,7 +250,6 @@ fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// Checks that a covariance is symmetric up to rounding.
 pub(crate) fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
     let n = sigma.rows;
     let scale = (0..n).map(|i| sigma.get(i, i).abs()).fold(0.0, f64::max);

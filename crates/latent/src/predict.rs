@@ -126,7 +126,6 @@ pub fn draw(
 
 const DRAWS: Purpose = Purpose::new("latent joint draws");
 
-/// A fitted model, factorised at its solution.
 pub(crate) struct Known<'a> {
     model: Cow<'a, LatentModel>,
     solution: Cow<'a, Warm>,

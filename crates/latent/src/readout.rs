@@ -35,7 +35,6 @@ impl Readout {
         out
     }
 
-    /// Applies the map to a vector, without the shift.
     fn times(&self, z: &[f64]) -> Vec<f64> {
         let mut out: Vec<f64> = self.scale.iter().zip(z).map(|(s, z)| s * z).collect();
         for own in &self.moves {

@@ -23,7 +23,6 @@ pub struct MonteCarloEm<'a> {
     architecture: Architecture,
     settings: TrainSettings,
     hmc: HmcSettings,
-    /// Number of weight updates after each transition.
     updates: usize,
     minibatches: Minibatches<'a>,
     posterior: Forward,
@@ -144,7 +143,6 @@ impl<'a> MonteCarloEm<'a> {
 
 impl Algorithm for MonteCarloEm<'_> {
     type State = EmState;
-    /// The weights of the decoder.
     type Output = Trained;
 
     fn init(&mut self) -> Result<EmState, Status> {

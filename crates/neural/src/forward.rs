@@ -7,7 +7,6 @@ use crate::evaluate::LANES;
 use crate::layers::TensorSpec;
 use crate::model::LocalModel;
 
-/// A program over at most [`LANES`] lanes at a time.
 pub(crate) struct Forward {
     program: SingleProgram,
     workspace: SingleWorkspace,
@@ -47,7 +46,6 @@ impl Forward {
         })
     }
 
-    /// The outputs at `lanes ≤ LANES` lanes.
     pub(crate) fn run<'a, const N: usize>(
         &'a mut self,
         tensors: &[&[f32]],

@@ -48,9 +48,7 @@ pub struct Amortisation<'a> {
     model: &'a dyn LocalDensity,
     settings: TrainSettings,
     minibatches: Minibatches<'a>,
-    /// The program for draws and entropies.
     draw: (SingleProgram, SingleWorkspace),
-    /// The program for gradients of the network, given the gradients of the model.
     climb: (SingleProgram, SingleWorkspace),
     noise: Vec<f32>,
     slope: Vec<f32>,
@@ -189,7 +187,6 @@ impl<'a> Amortisation<'a> {
 
 impl Algorithm for Amortisation<'_> {
     type State = TrainState;
-    /// The weights of the encoder.
     type Output = Trained;
 
     fn init(&mut self) -> Result<TrainState, Status> {

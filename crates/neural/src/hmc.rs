@@ -27,7 +27,6 @@ impl Default for HmcSettings {
     }
 }
 
-/// Chains over the lanes of one block, each with its position and its step size.
 pub(crate) struct Chains {
     pub positions: Vec<f32>,
     pub steps: Vec<f64>,

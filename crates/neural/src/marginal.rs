@@ -149,7 +149,6 @@ pub fn estimate(
     Ok(LogMarginal::new(estimates, spread))
 }
 
-/// Sums of draws and of their products.
 struct Moments {
     count: f64,
     sum: Vec<f64>,

@@ -389,7 +389,6 @@ impl LocalModel for Decoder {
     }
 }
 
-/// Scale of the random weights of a decoder's heads.
 const HEADS: f32 = 0.1;
 
 /// Number of records, spread over all of them, whose moments determine the decoder's initial biases.

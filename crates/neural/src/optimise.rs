@@ -91,7 +91,6 @@ impl Optimiser {
     }
 }
 
-/// Weights of a whole tensor, or of a tile of one, with the optimiser's state.
 pub(crate) struct Moving<'a> {
     pub weights: &'a mut [f32],
     pub first: &'a mut [f32],

@@ -71,11 +71,9 @@ pub(crate) struct Parameter {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameters {
     pub list: Vec<Parameter>,
-    /// Number of updates so far.
     pub updates: u64,
 }
 
-/// The parts of an update other than the gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,
@@ -320,7 +318,6 @@ impl Parameters {
     }
 }
 
-/// Point estimates, or means and log standard deviations of the tensors with a posterior, which are the last ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Weights {
     pub tensors: Vec<Tensor>,
@@ -346,7 +343,6 @@ impl Weights {
         archive
     }
 
-    /// Tensors of the same extents with the stored numbers.
     pub(crate) fn restored(mut self, archive: &Archive) -> Result<Self, ArchiveError> {
         let read = |tensor: &mut Tensor, end: &str| -> Result<(), ArchiveError> {
             let name = format!("{}{end}", tensor.spec.name);
@@ -378,7 +374,6 @@ pub(crate) struct DrawKey {
     pub first: u64,
 }
 
-/// Draws a tensor from the normal distributions with these means and log standard deviations.
 pub(crate) fn draw_weights(
     simd: Simd,
     key: DrawKey,

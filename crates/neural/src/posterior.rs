@@ -39,7 +39,6 @@ impl WeightPosterior {
         self.log_sds.is_empty()
     }
 
-    /// Number of draws over which an expectation is averaged.
     pub(crate) fn draws(&self) -> usize {
         if self.is_point() { 1 } else { WEIGHT_DRAWS }
     }

@@ -40,7 +40,6 @@ pub(crate) fn gather(
         });
 }
 
-/// Number of records that one thread reads at a time.
 const TOGETHER: usize = 25;
 
 /// Records of bytes with a scale. For example, grey levels with `scale = 1 / 255` are between 0 and 1.

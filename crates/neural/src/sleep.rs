@@ -141,7 +141,6 @@ impl<'a> WakeSleep<'a> {
         }
     }
 
-    /// Returns the likelihood and the divergence of the minibatch's records.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let (t, seed) = (state.parameters.updates, self.settings.seed);
         let simd = self.wake.0.simd();

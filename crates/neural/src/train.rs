@@ -343,7 +343,6 @@ impl TrainState {
         }
     }
 
-    /// The trace line of an iteration, and the number of passes so far.
     pub(crate) fn report(
         &mut self,
         bound: &BoundEstimate,

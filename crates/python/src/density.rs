@@ -72,7 +72,6 @@ impl Callback<'_> {
         rows.into_pyarray(py).reshape([lanes.lanes(), self.dim])
     }
 
-    /// Converts the matrix that a function returned to lanes.
     fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
         let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
         let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {
@@ -167,7 +166,6 @@ struct Described<'a, D> {
     values: Values<'a>,
 }
 
-/// The reported values of a density in Python: its coordinates, or variables that `constrain` computes from them.
 struct Values<'a> {
     names: &'a [String],
     variables: Vec<Variable>,
@@ -219,7 +217,6 @@ impl Posterior for Values<'_> {
     }
 }
 
-/// Each variable has a name, a shape and a part of the program.
 fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
     let variables = given.into_iter();
     variables

@@ -102,7 +102,6 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// A value and a vector for each point, with one point per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
 type Records<'py> = Option<PyReadonlyArray1<'py, u32>>;

@@ -31,7 +31,6 @@ pub struct Program {
     threads: Option<usize>,
 }
 
-/// The program of a regression, notes on its rows, and its priors.
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
 /// Parses a request in JSON, whose keys are the names of the command's flags.

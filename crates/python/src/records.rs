@@ -59,7 +59,6 @@ pub fn record_step<'py>(
     Ok(PyBytes::new(py, &part))
 }
 
-/// Shards that a function in Python evaluates.
 pub(crate) struct Elsewhere {
     /// The input of a shard in addition to its file.
     pub program: String,

@@ -71,7 +71,6 @@ impl Watch {
         })
     }
 
-    /// Waits for the end of the work, at most for a [`PERIOD`].
     fn is_over(&self) -> bool {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.ended.wait_timeout_while(over, PERIOD, |over| !*over);

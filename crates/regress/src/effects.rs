@@ -182,7 +182,6 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     Ok((curves, grid))
 }
 
-/// The columns in terms, and the pairs of columns that share a term.
 #[derive(Default)]
 struct Causes {
     columns: Vec<(String, Change)>,

@@ -5,7 +5,6 @@
 
 use crate::error::{Error, Result, Span};
 
-/// The possible distributions of a prior, with their numbers of arguments.
 const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("normal", 2),
     ("student_t", 3),
@@ -170,7 +169,6 @@ impl Given {
     }
 }
 
-/// Parses the arguments of a joint prior of all coefficients, which may have names or only positions.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
     let given = arguments
@@ -220,7 +218,6 @@ pub struct Used {
 #[derive(Debug, Default)]
 pub struct Priors {
     given: Vec<(Given, bool)>,
-    /// The names that a prior may have as its target.
     names: Vec<String>,
     /// The priors that the program uses, in its order.
     pub used: Vec<Used>,

@@ -128,7 +128,6 @@ pub fn check(
     Ok(())
 }
 
-/// Checks that the family supports the censoring, truncation and decisions of the response.
 fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if (made.censored.is_some() || made.bounds != [None, None])
         && !family.has_distribution_function()

@@ -246,7 +246,6 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// Reads a column of codes, which are given as words or as numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],

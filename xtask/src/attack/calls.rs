@@ -77,7 +77,6 @@ fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     }
 }
 
-/// The arguments are the folder, number and seed of the programs.
 fn write(root: &Path, arguments: [&str; 3]) -> Result<(), String> {
     let Some(built) = given() else {
         let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Names of fields with times or speeds.
 const TIMES: [&str; 6] = [
     "seconds",
     "docs_per_second",

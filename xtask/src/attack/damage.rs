@@ -64,7 +64,6 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// The damage is a flipped bit, a changed byte, or a removed end.
 fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = dice.below(bytes.len());

@@ -109,7 +109,6 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Resu
     })
 }
 
-/// System calls that write files, and their possible errors.
 const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("write", "ENOSPC"),
     ("write", "EIO"),
@@ -164,7 +163,6 @@ fn has_strace() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Runs the command on a nearly full disk that contains the earlier fit.
 fn small_disk(
     jensen: &Path,
     scene: &Scene,
@@ -230,7 +228,6 @@ fn over_an_earlier_fit(
 /// Address space in megabytes below which the system's loader cannot load the command.
 const LOADED: usize = 128;
 
-/// Limits the memory. The command must end with one error and the state after a kill.
 fn little_memory(
     jensen: &Path,
     scene: &Scene,

@@ -42,7 +42,6 @@ use std::time::{Duration, Instant};
 
 use crate::run::command_folder;
 
-/// A command that has not ended after this time counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The options of an attack.

@@ -21,13 +21,11 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// If a slow stop took fewer processor seconds than this, other load on the machine is the reason.
 const BUSY: Duration = Duration::from_millis(300);
 
-/// Number of attempts for a slow stop, and for a stop that comes too late.
 const TRIES: usize = 4;
 
 /// The earliest moment in milliseconds. Before it the command does not listen for signals yet.
 const EARLIEST: usize = 20;
 
-/// Generated programs in addition to those of the repository, as shapes with the sizes of each.
 const SHAPES: [(&str, [usize; 5]); 8] = [
     ("hierarchy", [10, 100, 1000, 10_000, 100_000]),
     ("rows", [100, 1000, 10_000, 100_000, 1_000_000]),
@@ -44,9 +42,7 @@ struct Subject {
     name: String,
     /// `OUT` in the command line represents a separate folder.
     line: Vec<String>,
-    /// Whether the command accepts `--max-seconds`.
     limited: bool,
-    /// Whether the command leaves a folder with draws.
     drawn: bool,
 }
 
@@ -58,7 +54,6 @@ struct Measured {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Took {
-    /// Wall-clock time.
     time: Duration,
     work: Option<Duration>,
 }
@@ -231,14 +226,12 @@ fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     }
 }
 
-/// The seconds for building in the report of a fit.
 fn build_seconds(out: &Path) -> f64 {
     let text = fs::read(out.join("fit.json")).unwrap_or_default();
     let read: Value = serde_json::from_slice(&text).unwrap_or_default();
     read["seconds"]["build"].as_f64().unwrap_or(0.0)
 }
 
-/// Checks that existing results are usable.
 fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<(), String> {
     if !subject.drawn {
         return Ok(());

@@ -29,7 +29,6 @@ pub struct LdaEngine<'a> {
     shards: Box<dyn Shards + 'a>,
     /// Number of documents up to the end of each shard.
     ends: Vec<usize>,
-    /// Result of the last batch, summed over all shards.
     part: Part,
     /// The reason why a shard did not answer.
     lost: Option<String>,

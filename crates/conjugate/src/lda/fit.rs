@@ -111,7 +111,6 @@ impl std::error::Error for LdaError {
     }
 }
 
-/// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 

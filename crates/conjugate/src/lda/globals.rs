@@ -23,7 +23,6 @@ pub struct LdaGlobals {
     pub(crate) eta: f64,
     pub(crate) stride: usize,
     pub(crate) decay: f64,
-    /// Number of global steps taken in this run.
     pub(crate) steps: u64,
     /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
@@ -134,7 +133,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Recomputes the sums of the rows, in chunks of a fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self
@@ -158,7 +156,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Σ_v λ_kv for each topic.
     pub(crate) fn lambda_totals(&self) -> impl Iterator<Item = f64> + '_ {
         let prior = self.eta * self.terms as f64;
         self.totals.iter().map(move |m| prior + self.decay * m)
@@ -172,7 +169,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Shrinks all of λ − η by a factor in [0, 1).
     pub(crate) fn shrink(&mut self, factor: f64) {
         self.decay *= factor;
         if self.decay < SMALLEST_DECAY {

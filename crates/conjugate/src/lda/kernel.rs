@@ -371,7 +371,6 @@ simd32_fn! {
         total
     }
 
-    /// Returns `Σ_k s_k (x_k + m)`.
     pub(crate) fn weighed_sum<V>(s: &[f32], x: &[f32], m: f32) -> f32 {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);

@@ -81,7 +81,6 @@ pub(crate) struct LocalHeat<'a> {
     /// The document's inverse temperature cannot end below this value.
     pub floor: f64,
     pub table: &'a PowerTable,
-    /// Table of Γ(x + s) / Γ(x) at the nodes s, for every x.
     pub knots: &'a Knots,
     /// Values of Γ(α + s) / Γ(α) at the nodes s.
     pub base: &'a [f32; WIDTH],
@@ -103,7 +102,6 @@ pub(crate) struct Found {
     pub bound: f64,
 }
 
-/// Scratch memory of local steps, which also stores the results for the last document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     rows: Vec<f32>,
@@ -120,7 +118,6 @@ pub(crate) struct Solver {
     r: Vec<f32>,
     /// The topics of the columns. An empty list means all topics in order.
     pub active: Vec<u32>,
-    /// Padded number of columns.
     pub stride: usize,
 }
 
@@ -128,7 +125,6 @@ pub(crate) struct Solver {
 const LARGEST_WEIGHT: f32 = 1e33;
 /// Number of blocks of sweeps. A local temperature is inferred after each block except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Number of sweeps in each block before the last.
 const SWEEPS_A_ROUND: usize = 8;
 /// The smallest inverse temperature of a document. Below this value the padding would contribute, and the document
 /// would have hardly any influence anyway.
@@ -136,8 +132,6 @@ const SMALLEST_INVERSE: f64 = 1e-3;
 /// A local temperature has converged when it changes by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
-/// Number of sweeps of collapsed inference over all topics, before the solver omits topics that a document does not
-/// use.
 const WHOLE_SWEEPS: usize = 2;
 /// Upper limit for the share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
@@ -180,7 +174,6 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
-    /// Computes the normaliser of each word's responsibilities, and the sums of the responsibilities over words.
     fn sweep(&mut self, simd: Simd, counts: &[f32]) {
         kernel::sweep(
             simd,
@@ -192,7 +185,6 @@ impl Solver {
         );
     }
 
-    /// Returns the number of sweeps, and whether they met the stopping rule.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -368,7 +360,6 @@ impl Solver {
         found
     }
 
-    /// Packs only if this halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,
@@ -420,7 +411,6 @@ impl Solver {
         special::digamma(total) - special::digamma(prior.total)
     }
 
-    /// Returns E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with recomputed sums.
     fn topic_energy(&mut self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let stride = self.stride;
         let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
@@ -452,7 +442,6 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// Returns E_q[log p(w, z | θ, β)] at the current q, and replaces the rows by their logarithms.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -670,7 +659,6 @@ mod tests {
             .collect()
     }
 
-    /// Iterates the formula over all topics to convergence.
     fn plainly(alpha: f64, rows: &[f32], counts: &[f32]) -> Vec<f64> {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let mut phi = vec![1.0 / TOPICS as f64; counts.len() * TOPICS];

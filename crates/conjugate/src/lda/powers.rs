@@ -60,7 +60,6 @@ pub(crate) struct Grid {
     pub inverse: Vec<f32>,
     /// Log prior probabilities log π. They are very negative numbers where π is zero, and in the padding.
     pub log_prior: Vec<f32>,
-    /// One row over the grid for every node.
     pub weights: Vec<f32>,
 }
 
@@ -141,13 +140,11 @@ impl Knots {
     }
 }
 
-/// Computes Γ(x + s) / Γ(x) at every node s.
 pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     out.fill(0.0);
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Topics that are processed together fill one vector.
 const GROUP: usize = WIDTH;
 
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {

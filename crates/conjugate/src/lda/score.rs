@@ -127,7 +127,6 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,

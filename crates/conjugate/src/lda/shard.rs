@@ -28,7 +28,6 @@ const PIECES: usize = 16;
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
-    /// Weighted expected counts of a document with its own temperature, in rows of `stride`.
     expected: Vec<f32>,
     /// For other documents, a factor per word and a factor per column. Expected counts are the products of these
     /// factors and the batch's rows.
@@ -134,7 +133,6 @@ pub(crate) struct ShardSolver {
     terms: Vec<u32>,
     /// Rows for the local steps, and afterwards the statistics of the same words.
     rows: Vec<f32>,
-    /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
@@ -258,7 +256,6 @@ impl ShardSolver {
         }
     }
 
-    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, computed from its statistics and the stored logarithms.
     fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
         let rows = self.statistics.chunks_exact(stride);
@@ -327,7 +324,6 @@ impl ShardSolver {
         sums
     }
 
-    /// `energy` is the energy of the words in the first `documents` documents of the batch.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,

@@ -40,7 +40,6 @@ pub struct Part {
     /// Input for learning α: Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα).
     pub(crate) excess: Vec<f64>,
     pub(crate) terms: Vec<u32>,
-    /// Expected counts, one row per term.
     pub(crate) statistics: Vec<f32>,
 }
 
@@ -464,7 +463,6 @@ fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> 
     }
 }
 
-/// An [`Ask`] as the receiver reads it.
 struct Asked<'a> {
     spec: Spec,
     /// The global parameters without the rows of λ.

@@ -41,7 +41,6 @@ impl Documents for Divided {
     }
 }
 
-/// Adds all parts over the tree at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())
@@ -71,7 +70,6 @@ fn sent(ask: &Ask<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes are those that another machine would send.
 fn answer(part: &Part) -> Vec<u8> {
     let mut bytes = vec![0; part.size()];
     part.encode(&mut bytes);
@@ -110,7 +108,6 @@ fn elsewhere(
         .collect()
 }
 
-/// The batch contains all documents.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
     let globals = engine.start(1);

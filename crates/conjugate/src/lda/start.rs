@@ -36,7 +36,6 @@ impl Point {
     }
 }
 
-/// Returns the documents of the sample that have words, with their vectors.
 fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
     let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
     numbers.truncate(DOCUMENTS_A_TOPIC * topics);
@@ -101,7 +100,6 @@ impl Index {
         }
     }
 
-    /// Returns the cosines of all points with `centre`, and the indices of the points with the largest ones.
     fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
         let mut cosines = vec![0.0f32; self.points];
         for (term, &x) in centre.iter().enumerate() {
@@ -137,7 +135,6 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     position.unwrap_or(weights.len() - 1)
 }
 
-/// Chooses neighbourhoods of the sample, one per topic, as indices of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);

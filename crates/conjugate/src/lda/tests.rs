@@ -114,7 +114,6 @@ pub(super) fn settings(topics: usize) -> LdaSettings {
     settings
 }
 
-/// One row per topic.
 fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
     let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();
@@ -129,7 +128,6 @@ fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The error relative to max(1, |expected|).
 fn error(found: f64, expected: f64) -> f64 {
     (found - expected).abs() / expected.abs().max(1.0)
 }

@@ -175,7 +175,6 @@ impl FactorialMixture {
 }
 
 impl ConjugateModel for FactorialMixture {
-    /// The probabilities q(z_nk = 1) of the last point.
     type Scratch = Vec<f64>;
 
     fn name(&self) -> &'static str {
@@ -340,7 +339,6 @@ struct Pursuit<'a> {
 }
 
 impl<'a> Pursuit<'a> {
-    /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
     const SWEEPS: usize = 5;
     /// Number of iterations that update a factor to the mean of residuals.

@@ -194,7 +194,6 @@ fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Gaussians {
-    /// Whether the missing columns of a point depend on other columns.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }

@@ -78,7 +78,6 @@ impl ChainScratch {
         log_scale
     }
 
-    /// Each row is normalised.
     fn backward(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.backward.len() / k;
@@ -99,7 +98,6 @@ impl ChainScratch {
         }
     }
 
-    /// Computes q of single states, and q of neighbouring pairs summed over the sequence.
     fn marginals(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.states.len() / k;

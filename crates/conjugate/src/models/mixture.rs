@@ -246,7 +246,6 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
 pub struct MixtureScratch {
     /// Responsibilities of the components.
     pub r: Vec<f64>,
-    /// Expected statistics of each component for points with missing values.
     completed: Vec<f64>,
 }
 
@@ -320,7 +319,6 @@ impl<C: Components> Mixture<C> {
     }
 }
 
-/// a(λ) and ∇a(λ) of blocks of these families.
 fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
     let mut expected = vec![0.0; lambda.len()];
     let (mut start, mut total) = (0, 0.0);
@@ -349,7 +347,6 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The log posterior predictive density of one component at a point, in nats.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],

@@ -24,7 +24,6 @@ fn dropout(records: usize) -> GaussianDropout {
     GaussianDropout::new(features, labels, CLASSES, SD).unwrap()
 }
 
-/// `f(W; n, ε)` in plain loops.
 fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     let x = &numbers(1, records * COLUMNS)[n * COLUMNS..][..COLUMNS];
     let eta: Vec<f64> = w
@@ -140,7 +139,6 @@ impl DoublyStochastic for Quadratic {
     fn noise_dim(&self) -> usize {
         1
     }
-    /// Adds the gradient of `½ (w − n − ε)²`.
     fn add_gradient(
         &self,
         w: &[f64],

@@ -4,7 +4,6 @@
 use jensen_density::{Lanes, LanesMut, RecordDensity};
 use jensen_glm::{Dense, Ppca};
 
-/// Six centred records of three columns.
 const RECORDS: [[f64; 3]; 6] = [
     [2.0, 1.0, -0.5],
     [-2.0, -1.0, 0.5],
@@ -18,7 +17,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The first eigenvector of the mean of xxᵀ, with its eigenvalue.
 fn principal() -> ([f64; 3], f64) {
     let (mut u, mut length) = ([1.0, 1.0, 0.0], 0.0);
     for _ in 0..500 {

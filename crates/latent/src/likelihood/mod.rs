@@ -37,7 +37,6 @@ pub use row::{Response, Size};
 
 use crate::{Observations, PriorDensity, SiteBound, Tail};
 
-/// All likelihoods, in the order in which tables list them.
 static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
     &poisson::ROW,

@@ -39,7 +39,6 @@ impl Likelihood {
     }
 }
 
-/// The potential `−log Φ(±η)`.
 #[derive(Clone, Copy, Debug)]
 struct Threshold {
     sign: f64,

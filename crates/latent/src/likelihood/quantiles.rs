@@ -21,7 +21,6 @@ const HALVINGS: usize = 14;
 /// Number of panels of ten points over the rise.
 const PANELS: usize = 6;
 
-/// Relative width at which the search for a quantile ends.
 const CLOSE: f64 = 1e-9;
 
 /// The distribution of an observation with a normal linear predictor, which is its posterior predictive distribution.
@@ -63,7 +62,6 @@ impl Predictive {
         }
     }
 
-    /// The mean and the standard deviation, if the observation is normal.
     fn normal(&self) -> Option<(f64, f64)> {
         match (self.likelihood.name(), self.likelihood.values().as_slice()) {
             ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
@@ -102,7 +100,6 @@ impl Predictive {
         }
     }
 
-    /// Finds the quantile of a count by bisection.
     fn whole(&self, p: f64) -> f64 {
         let enough = |y: f64| self.distribution(y) >= p;
         let most = match self.likelihood.response() {

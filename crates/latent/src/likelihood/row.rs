@@ -14,14 +14,11 @@ pub(crate) struct LikelihoodRow {
     pub name: &'static str,
     pub law: &'static str,
     pub parameters: &'static [&'static str],
-    /// Default values of the parameters, at which learning starts.
     pub usual: &'static [f64],
-    /// The unit and the prior of each parameter.
     pub priors: &'static [ParameterPrior],
     /// Whether the distribution of y − η is independent of η, so that a shift of y equals a shift of η.
     pub location: bool,
     pub response: Response,
-    /// The factor of the mean.
     pub size: Size,
     pub bounds: &'static [SiteBound],
     pub log_concave: bool,
@@ -32,13 +29,10 @@ pub(crate) struct LikelihoodRow {
     /// P(Y ≤ y | η), as a function of the parameters, η, y and the size. For counts, y is an integer of at least 0. The
     /// result is NaN for binary responses and categories, whose means are their probabilities.
     pub distribution: fn(&[f64], f64, f64, f64) -> f64,
-    /// −log p of every observation as a function of η.
     pub form: fn(&Likelihood, &Observations) -> Form,
-    /// `−∂(Σ f)/∂ψ` for the parameters ψ.
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
 
-/// The scale of a likelihood's parameter, and its prior.
 pub(crate) struct ParameterPrior {
     pub power: f64,
     pub tail: Tail,

@@ -12,7 +12,6 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Adds the coupling to the lower triangle of a matrix.
     pub(crate) fn add_to(&self, matrix: &mut Dense) {
         for (g, c) in self.coupling.iter().enumerate() {
             let range = g * self.size..(g + 1) * self.size;

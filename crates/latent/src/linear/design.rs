@@ -66,7 +66,6 @@ pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     }
 }
 
-/// W z.
 pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
     match design {
         Design::Identity => z.to_vec(),
@@ -88,7 +87,6 @@ pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Wᵀ x, with L latent variables.
 pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]) -> Vec<f64> {
     match design {
         Design::Identity => x.to_vec(),
@@ -117,7 +115,6 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
     }
 }
 
-/// Wᵀ X for a matrix with one row per predictor.
 pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> Dense {
     let columns: Vec<Vec<f64>> = (0..x.cols)
         .map(|j| transposed_times_vector(design, latents, x.col(j)))
@@ -288,7 +285,6 @@ pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
 mod tests {
     use super::*;
 
-    /// The same design in every possible form.
     fn forms(rows: usize, latents: usize) -> Vec<(Design, Dense)> {
         let select: Vec<usize> = (0..rows).map(|n| (n * 7) % latents).collect();
         let triplets: Vec<_> = (0..rows)

@@ -53,7 +53,6 @@ pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
         .then_some(())
 }
 
-/// `2 Σ log L_ii`.
 pub(crate) fn log_determinant(factor: &Dense) -> f64 {
     2.0 * (0..factor.rows).map(|i| factor.get(i, i).ln()).sum::<f64>()
 }
@@ -65,7 +64,6 @@ pub(crate) fn inverse_of(factor: &Dense) -> Dense {
     out
 }
 
-/// [`inverse_of`] into an existing matrix.
 pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     let n = factor.rows;
     let par = parallelism(n);
@@ -106,17 +104,14 @@ pub(crate) fn mirror(a: &mut Dense) {
     }
 }
 
-/// Computes `L⁻¹ b` in place.
 pub(crate) fn solve_lower(factor: &Dense, b: MatMut<'_, f64>) {
     solve_lower_triangular_in_place(factor.view(), b, parallelism(factor.rows));
 }
 
-/// Computes `L⁻ᵀ b` in place.
 pub(crate) fn solve_lower_transposed(factor: &Dense, b: MatMut<'_, f64>) {
     solve_upper_triangular_in_place(factor.view().transpose(), b, parallelism(factor.rows));
 }
 
-/// Computes `(L Lᵀ)⁻¹ b` in place.
 pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
     let n = b.len();
     let mut b = MatMut::from_column_major_slice_mut(b, n, 1);
@@ -238,22 +233,18 @@ fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     last.copy_from_slice(&out[..last.len()]);
 }
 
-/// [`dot`] on one thread.
 pub(crate) fn short_dot(a: &[f64], b: &[f64]) -> f64 {
     dot_lanes(Simd::detect(), a, b)
 }
 
-/// Computes `y += a x`.
 pub(crate) fn add_scaled(a: f64, x: &[f64], y: &mut [f64]) {
     add_scaled_lanes(Simd::detect(), a, x, y);
 }
 
-/// Computes `y += x²`, element by element.
 pub(crate) fn add_squares(x: &[f64], y: &mut [f64]) {
     add_squares_lanes(Simd::detect(), x, y);
 }
 
-/// Computes `y *= x`, element by element.
 pub(crate) fn multiply(x: &[f64], y: &mut [f64]) {
     multiply_lanes(Simd::detect(), x, y);
 }

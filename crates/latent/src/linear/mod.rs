@@ -104,7 +104,6 @@ impl Geometry {
         }
     }
 
-    /// The diagonal of W A_λ⁻¹ Wᵀ at the factorised λ.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.variances(),
@@ -113,7 +112,6 @@ impl Geometry {
         }
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.posterior_times(x),
@@ -156,7 +154,6 @@ impl Geometry {
         }
     }
 
-    /// The diagonal of V at the factorised λ.
     pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.latent_variances(model),

@@ -13,7 +13,6 @@ use crate::{Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel
 
 /// A square root R of Σ.
 enum Root {
-    /// A lower triangular matrix.
     Dense(Dense),
     Diagonal(Vec<f64>),
 }
@@ -68,7 +67,6 @@ impl Narrow {
         }
     }
 
-    /// R x.
     fn root_times(&self, x: &[f64]) -> Vec<f64> {
         match &self.root {
             Root::Diagonal(r) => r.iter().zip(x).map(|(r, x)| r * x).collect(),
@@ -84,7 +82,6 @@ impl Narrow {
         }
     }
 
-    /// Rᵀ x.
     fn root_transposed_times(&self, x: &[f64]) -> Vec<f64> {
         match &self.root {
             Root::Diagonal(_) => self.root_times(x),
@@ -136,7 +133,6 @@ impl Narrow {
         design::row_norms(rows, &self.half())
     }
 
-    /// The matrix V.
     pub(crate) fn latent_covariance(&self) -> Dense {
         let half = self.half();
         let mut out = Dense::zeros(half.rows, half.rows);
@@ -150,18 +146,15 @@ impl Narrow {
         out
     }
 
-    /// Σ x over the latent variables.
     pub(crate) fn prior_times(&self, x: &[f64]) -> Vec<f64> {
         self.root_times(&self.root_transposed_times(x))
     }
 
-    /// Σ̃ x.
     pub(crate) fn covariance_times(&self, x: &[f64]) -> Vec<f64> {
         let inner = design::transposed_times_vector(&self.design, self.latents, x);
         design::times(&self.design, &self.prior_times(&inner))
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let inner = design::transposed_times_vector(&self.design, self.latents, x);
         design::times(&self.design, &self.solve_latent(&inner))
@@ -218,7 +211,6 @@ impl Narrow {
         }
     }
 
-    /// V x, by solves with the factor of A.
     pub(crate) fn solve_latent(&self, x: &[f64]) -> Vec<f64> {
         // V x = R A⁻¹ Rᵀ x.
         let mut inner = self.root_transposed_times(x);

@@ -91,7 +91,6 @@ impl Order {
         z
     }
 
-    /// The values of one supernode, from supernodes nearer to the root.
     fn supernode(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,

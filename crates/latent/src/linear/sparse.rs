@@ -23,7 +23,6 @@ use super::{Block, design};
 use crate::{CovarianceSensitivity, Dense, Design, Error, LatentModel, Precision, Sparse};
 use jensen_math::constants::LOG_TWO_PI;
 
-/// The precision of independent latent variables.
 pub(crate) fn diagonal(variances: &[f64]) -> Precision {
     let mut matrix = Sparse::identity(variances.len());
     for (q, v) in matrix.value.iter_mut().zip(variances) {
@@ -48,7 +47,6 @@ struct Terms {
 
 pub(crate) struct SparseField {
     precision: Precision,
-    /// The null space, with orthonormal columns.
     null_space: Option<Dense>,
     /// The latent variables that the factorisation of an intrinsic Q omits.
     ground: Vec<usize>,
@@ -225,7 +223,6 @@ impl SparseField {
         self.inverse.as_deref().expect("inverted by the caller")
     }
 
-    /// The diagonal of W A⁻¹ Wᵀ.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
@@ -237,7 +234,6 @@ impl SparseField {
         })
     }
 
-    /// The diagonal of A⁻¹.
     pub(crate) fn latent_variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
@@ -246,7 +242,6 @@ impl SparseField {
             .collect()
     }
 
-    /// Computes A⁻¹ b in place, for the current factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -322,7 +317,6 @@ impl SparseField {
         self.order.position(self.supernodes(), i.max(j), i.min(j))
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let mut inner = self.rows.mul(x);
         self.solve_latent(&mut inner);
@@ -348,7 +342,6 @@ impl SparseField {
         Some((x, product))
     }
 
-    /// `A⁻¹ (Q μ + pull)`.
     pub(crate) fn latent_mean(&self, mean: &[f64], pull: &[f64]) -> Vec<f64> {
         let mut b = self.precision.matrix.mul(mean);
         for (b, p) in b.iter_mut().zip(pull) {
@@ -555,7 +548,6 @@ fn check_symmetric(q: &Sparse) -> Result<(), Error> {
     ))
 }
 
-/// Orthonormal columns of the same span, by the Gram–Schmidt process.
 pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
     let mut out = columns.clone();
     let n = columns.rows;

@@ -25,7 +25,6 @@ pub(crate) struct Wide {
     /// B⁻¹ if `inverted`, and otherwise scratch memory.
     inverse: Dense,
     inverted: bool,
-    /// The diagonal of S at the factorised λ, if computed.
     variances: Option<Vec<f64>>,
     /// Scratch memory for the Newton system. It is kept between steps, because fresh pages cost as much as the sums in
     /// them.
@@ -125,7 +124,6 @@ impl Wide {
         self.covariance.get(n, n) - dot(&t, &t)
     }
 
-    /// Σ̃ x.
     pub(crate) fn covariance_times(&self, x: &[f64]) -> Vec<f64> {
         symmetric_times(&self.covariance, x)
     }
@@ -205,7 +203,6 @@ impl Wide {
         t
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.covariance_times(x);
         let down = self.covariance_times(&self.shrink(&out));
@@ -215,7 +212,6 @@ impl Wide {
         out
     }
 
-    /// S at the factorised λ.
     pub(crate) fn posterior_covariance(&mut self) -> Dense {
         let variances = self.variances();
         let n = self.root.len();
@@ -242,7 +238,6 @@ impl Wide {
         out
     }
 
-    /// The diagonal of V over the latent variables, at the factorised λ.
     pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         if model.design == Design::Identity {
             return self.variances();

@@ -27,7 +27,6 @@ pub(super) fn partial_prior(shape: f64, size: usize, j: usize) -> PriorDensity {
     }
 }
 
-/// The lower triangular factor L of R.
 fn correlation_root(size: usize, partial: &[f64]) -> Dense {
     let mut root = Dense::zeros(size, size);
     let mut at = partial.iter();
@@ -67,7 +66,6 @@ fn inverse(root: &Dense) -> Dense {
     out
 }
 
-/// Σ⁻¹ as coefficients of the field's terms.
 pub(super) fn coefficients(groups: f64, size: usize, values: &[f64]) -> Coefficients {
     let (variances, partial) = values.split_at(size);
     let upward = inverse(&root(size, values));
@@ -172,7 +170,6 @@ impl<'a> LevelAtZero<'a> {
         .collect()
     }
 
-    /// `values` are the values of the hyperparameters.
     pub(super) fn values(&self, values: &[f64]) -> Vec<f64> {
         let size = self.factors.len();
         let root = root(size, values);

@@ -106,7 +106,6 @@ const SMALL_SHARES: usize = 6;
 /// Relative size below which the row sum of a user's matrix counts as 0.
 const FLAT: f64 = 1e-12;
 
-/// The graph Laplacian, with a diagonal entry of 1 for nodes without neighbours.
 fn laplacian(graph: &Graph) -> Triplets {
     let mut entries = Vec::new();
     for i in 0..graph.nodes() {

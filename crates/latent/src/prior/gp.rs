@@ -42,7 +42,6 @@ impl Factor {
 /// latent variables.
 #[derive(Clone, Debug)]
 pub struct GaussianProcess {
-    /// The terms of the sum, each with the factors of a product.
     terms: Vec<Vec<Factor>>,
     settings: Vec<Setting>,
     latents: usize,

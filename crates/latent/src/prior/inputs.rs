@@ -160,7 +160,6 @@ pub enum Index {
     },
 }
 
-/// Largest number of nodes on a line, in total and per row.
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
@@ -329,7 +328,6 @@ impl Index {
         Ok(positions)
     }
 
-    /// The node of each row, or `None` for a group that the model does not have.
     pub(super) fn find(
         &self,
         source: &dyn Source,

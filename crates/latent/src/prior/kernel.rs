@@ -196,7 +196,6 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// s between all rows and one block of columns, or inner products for the linear kernel.
     fn arguments(&self, block: usize, out: &mut [f64]) {
         let (n, d) = (self.rows.points.rows, self.rows.points.cols);
         let first = block * BLOCK;

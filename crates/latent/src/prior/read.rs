@@ -108,7 +108,6 @@ pub(super) fn design(
 ) -> Result<(Design, Vec<Vec<New>>), String> {
     enum Columns {
         Index(Vec<Result<usize, usize>>),
-        /// The node before each row, and the weight of the node after it.
         Between(Vec<(usize, f64)>),
         Values(Dense),
     }

@@ -261,7 +261,6 @@ impl Prior for Stack {
     }
 }
 
-/// A part with some of its flat directions constrained.
 fn held(mut structure: Structure, pin: &Pin) -> Structure {
     if let Covariance::Precision(q) = &mut structure.covariance {
         for node in &pin.nodes {

@@ -53,7 +53,6 @@ pub(super) struct Builder<'a, 's> {
     pub(super) label: String,
     pub(super) source: &'a dyn Source,
     pub(super) rows: &'a [usize],
-    /// Whether the sum is a Gaussian process.
     pub(super) process: bool,
     pub(super) later_factor: bool,
     pub(super) units: Units,
@@ -515,7 +514,6 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Adds a note on how an intrinsic field treats a disconnected graph.
 fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
     let (_, count) = graph.components();
     let alone = (0..graph.nodes())

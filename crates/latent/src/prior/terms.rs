@@ -18,7 +18,6 @@ pub struct Term {
     /// The description of the term, for help texts.
     pub meaning: &'static str,
     keys: &'static [&'static str],
-    /// Words that stand alone, without a value.
     flags: &'static [&'static str],
     parameters: &'static [Hyper],
 }
@@ -229,7 +228,6 @@ pub const TERMS: [Term; 12] = [
 
 /// A call in a specification whose term and keys are in the table.
 pub struct Known<'s> {
-    /// The whole specification, for messages.
     text: &'s str,
     /// The call as parsed.
     pub call: &'s Call,

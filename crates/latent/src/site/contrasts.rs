@@ -117,7 +117,6 @@ struct Joint<'a> {
 }
 
 impl<'a> Joint<'a> {
-    /// Converts moments of the contrasts.
     fn new(m: &'a [f64], v: &[f64], size: usize) -> Self {
         let mut covariance = vec![0.0; size * size];
         for k in 0..size {
@@ -373,7 +372,6 @@ fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     several.then(|| likelihood.predictors())
 }
 
-/// The model with a linear predictor per contrast, if the bound needs contrasts.
 pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);
@@ -405,7 +403,6 @@ pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     Cow::Owned(inner)
 }
 
-/// A start for the model of [`with_contrasts`] from an earlier fit of the same kind.
 pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Cow<'a, Warm> {
     match coupled(model.likelihood, model.bound) {
         Some(size) if warm.predictor.len() == model.predictors() => Cow::Owned(Warm {
@@ -451,7 +448,6 @@ mod tests {
         Contrasts::new(vec![Multinomial { category, size }])
     }
 
-    /// Means and variances of the contrasts, if the predictors have the covariance `c`.
     fn contrast_moments(mean: &[f64], c: impl Fn(usize, usize) -> f64) -> (Vec<f64>, Vec<f64>) {
         let size = mean.len();
         let differences = pairs(size).map(|(j, k)| c(j, j) + c(k, k) - 2.0 * c(j, k));

@@ -98,7 +98,6 @@ impl Convex {
         matches!(self, Self::Linear { .. })
     }
 
-    /// λ and φ at α, which must be inside the domain.
     pub(crate) fn curve(&self, alpha: f64) -> Curve {
         match *self {
             Self::Exponential { a, rate, sign, c } => {
@@ -177,7 +176,6 @@ impl Convex {
         }
     }
 
-    /// The α that attains the supremum at (m, v).
     pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
         let slope = match *self {
             Self::Exponential { sign, .. } => m + 0.5 * sign * v,

@@ -23,7 +23,6 @@ use crate::Error;
 use crate::linear::kernels::sum;
 
 pub(crate) trait Potential: Clone + Debug + Send + Sync {
-    /// The function with its first two derivatives, at eight η.
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V);
 
     /// The distance from the real line within which the function is analytic.
@@ -38,7 +37,6 @@ pub(crate) trait Potentials: Debug + Send + Sync {
 
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
-    /// The distance from the real line within which potential `n` is analytic.
     fn width(&self, n: usize) -> f64;
 
     /// Largest difference in nats of a value from its prediction by the derivatives, summed over all potentials.
@@ -175,7 +173,6 @@ pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f
     sum(own.len(), |n| (own[n].f - finer[n].f).abs())
 }
 
-/// The first level whose step is short enough.
 fn level(width: f64, sd: f64) -> usize {
     // The shift keeps a distance from the singularity, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);

@@ -27,7 +27,6 @@ pub trait Site: Debug + Send + Sync {
 /// Number of bisections that determine α to the last digit, from any interval of doubles.
 const HALVINGS: usize = 2_200;
 
-/// Finds the α with φ′(α) = `slope` by bisection.
 fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
     let (low, high) = site.domain();
     let below = |alpha: f64| site.curve(alpha).phi1 < slope;

@@ -9,7 +9,6 @@ use jensen_math::vmath::{exp, expm1, inv_logit, log, log1p, log1p_exp};
 
 use super::convex::{Convex, Curve, LogisticBound, Value};
 
-/// The fields y, n and shift of eight logistic sites under one bound.
 struct Eight<V> {
     bound: LogisticBound,
     y: V,
@@ -97,7 +96,6 @@ impl<V: F64x8> Eight<V> {
         )
     }
 
-    /// p and 1 − p at α.
     #[inline(always)]
     fn shares(&self, alpha: V) -> (V, V) {
         (

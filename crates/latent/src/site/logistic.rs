@@ -75,7 +75,6 @@ impl Potential for Logistic {
 pub(crate) enum Raised {
     /// Jaakkola's bound at its best ξ² = (m−t)² + v.
     Jaakkola,
-    /// Quadratic pieces above log(1 + e^x).
     Piecewise(Pieces),
 }
 

@@ -96,7 +96,6 @@ impl Multinomial {
         }
     }
 
-    /// `softmax(m + v/2, 0)` without overflow, and its log normaliser.
     fn softmax(&self, m: &[f64], v: &[f64]) -> (Vec<f64>, f64) {
         let mut x: Vec<f64> = m.iter().zip(v).map(|(m, v)| m + 0.5 * v).collect();
         x.push(0.0);
@@ -119,7 +118,6 @@ impl Multinomial {
         }
     }
 
-    /// The relative entropy of p with respect to softmax(m + v/2, 0).
     pub(crate) fn gap(&self, alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         let (q, _) = self.softmax(m, v);
         let sum: f64 = self

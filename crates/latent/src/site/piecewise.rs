@@ -136,7 +136,6 @@ impl Pieces {
     }
 }
 
-/// The normal density and distribution at an end of a piece.
 #[derive(Clone, Copy)]
 struct Edge {
     z: f64,

@@ -29,9 +29,7 @@ pub(crate) enum DualSites {
 #[derive(Debug)]
 pub(crate) enum Sites {
     Dual(DualSites),
-    /// Logistic forms under a bound without a conjugate.
     Raised(Vec<Logistic>, Raised),
-    /// Expectations by quadrature.
     Expected(Arc<dyn Potentials>, Quadrature),
 }
 
@@ -78,7 +76,6 @@ impl Sites {
         }
     }
 
-    /// f with its derivatives for predictor `n` of scalar sites.
     pub(crate) fn value_of(&self, n: usize, m: f64, v: f64) -> Value {
         match self {
             Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
@@ -138,7 +135,6 @@ impl Sites {
         }
     }
 
-    /// −∂(Σ f)/∂ψ at (m, v) for the likelihood's parameters ψ.
     pub(crate) fn by_parameters(&self, model: &LatentModel, m: &[f64], v: &[f64]) -> Vec<f64> {
         model.likelihood.by_parameters(&Fitted {
             data: &model.observations,
@@ -170,7 +166,6 @@ const BLANK: Curve = Curve {
 };
 
 impl DualSites {
-    /// λ, φ and their derivatives at α.
     pub(crate) fn curves(&self, alpha: &[f64]) -> Curves {
         match self {
             Self::Scalar(sites) => Curves {
@@ -341,7 +336,6 @@ impl DualSites {
         }
     }
 
-    /// The duality gap of α against a primal point with these marginals.
     pub(crate) fn gap(&self, alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Scalar(sites) => {

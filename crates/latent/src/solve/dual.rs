@@ -35,7 +35,6 @@ const FRACTION: f64 = 0.99;
 /// The factor at λ serves as preconditioner as long as λD is within these limits.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
-/// A step and the change of the gradient over it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
     s: Vec<f64>,
@@ -254,7 +253,6 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// Ends the search if the gap certifies the optimum.
     fn certify(&mut self, here: &Here) -> Option<Status> {
         (here.gap <= self.problem.settings.tolerance).then(|| {
             self.factorised = Some(here.log_determinant);
@@ -389,7 +387,6 @@ impl<'p, 'm> Dual<'p, 'm> {
     }
 }
 
-/// All quantities at the state's α. The geometry is factorised at its λ.
 struct Here {
     curves: Curves,
     lambda: Vec<f64>,
@@ -400,7 +397,6 @@ struct Here {
 }
 
 impl Here {
-    /// The gradient dD/dα.
     fn gradient(&self, state: &State) -> Vec<f64> {
         map(state.alpha.len(), |i| {
             let at = &self.curves.at[i];

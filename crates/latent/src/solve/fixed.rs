@@ -300,7 +300,6 @@ pub(crate) fn bound_after_step(
 }
 
 impl FixedPoint<'_, '_> {
-    /// α, m̄ and v̄ at the state.
     pub(crate) fn position(&mut self, state: &State) -> Option<(Vec<f64>, Vec<f64>, Vec<f64>)> {
         if self.at.is_none() {
             self.at = self.point(&state.b, &state.lambda);

@@ -45,7 +45,6 @@ pub(crate) struct Solution {
     pub gain: Option<f64>,
 }
 
-/// The centre offset + Wμ.
 pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
     let mut centre = design::times(&model.design, &model.prior.mean);
     if let Some(offset) = &model.observations.offset {
@@ -151,7 +150,6 @@ struct Call<'a> {
     warm: Option<&'a Warm>,
     sensitivity: bool,
     identity: &'a Identity,
-    /// Start of the fit in seconds, by the run's clock.
     began: f64,
 }
 
@@ -224,7 +222,6 @@ fn solved(
     Ok(fit)
 }
 
-/// Checks that the solver supports the model.
 fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     let refuse = |why: &str| {
         Err(Error::Unsupported(format!(

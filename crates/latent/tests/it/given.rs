@@ -48,7 +48,6 @@ impl Site for Weibull {
     }
 }
 
-/// Poisson counts, as in the crate's own table.
 #[derive(Debug)]
 struct Poisson {
     y: f64,
@@ -161,7 +160,6 @@ fn sites_are_checked() {
             assert!(off < 1e-5, "{site:?} {m} {v}: {off}");
         }
     }
-    /// A site whose conjugate is wrong.
     #[derive(Debug)]
     struct Wrong(Weibull);
     impl Site for Wrong {

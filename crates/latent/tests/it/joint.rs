@@ -19,7 +19,6 @@ fn difference(draws: &[f64], locations: usize, (a, b): (usize, usize)) -> (f64, 
     (mean, square / n)
 }
 
-/// The margins are four standard errors of a mean and of a variance over [`DRAWS`] draws.
 fn agree(what: &str, found: (f64, f64), expected: (f64, f64)) {
     let n = DRAWS as f64;
     let (mean, variance) = expected;

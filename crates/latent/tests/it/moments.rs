@@ -50,7 +50,6 @@ struct Chain {
     response: Vec<f64>,
     mean: Vec<f64>,
     sd: Vec<f64>,
-    /// Monte-Carlo standard error of the mean.
     se: Vec<f64>,
 }
 

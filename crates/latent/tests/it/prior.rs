@@ -265,7 +265,6 @@ fn gradients_of_processes() {
     }
 }
 
-/// A graph of regions with a triangle, a pair and an isolated node.
 fn broken() -> Graph {
     Graph::new(vec![
         vec![1, 2],
@@ -300,7 +299,6 @@ fn eigenvalues(q: &Precision) -> Vec<f64> {
     full.view().self_adjoint_eigenvalues(Side::Lower).unwrap()
 }
 
-/// The logarithm of the product of the eigenvalues that are not zero, and their number.
 fn pseudo_determinant(q: &Precision) -> (f64, usize) {
     let values = eigenvalues(q);
     let largest = values.iter().copied().fold(0.0, f64::max);
@@ -388,7 +386,6 @@ fn an_autoregression_has_its_covariance() {
     }
 }
 
-/// Far from the border the variance has its stated value, and the correlation at the range is about 0.14.
 #[test]
 fn a_stationary_grid_field_has_its_variance_and_range() {
     let lattice = Lattice::new(61, 61, None).unwrap();
@@ -500,7 +497,6 @@ fn what_is_no_prior_is_refused() {
     }
 }
 
-/// The geometric mean of the marginal variances of the pseudo-inverse, by eigenvectors.
 fn generalised_variance(q: &Precision) -> f64 {
     let n = q.matrix.rows;
     let mut full = Dense::zeros(n, n);

@@ -8,7 +8,6 @@ fn all() -> impl Iterator<Item = Likelihood> {
     Likelihood::all().filter(|l| l.has_quantiles())
 }
 
-/// The derivatives of distribution functions are the densities.
 #[test]
 fn distributions_are_sums_of_densities() {
     for likelihood in all() {

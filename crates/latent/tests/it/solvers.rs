@@ -8,7 +8,6 @@ use jensen_latent::{
     Observations, Precision, Settings, SiteBound, Solver, Sparse, Structure,
 };
 
-/// Every likelihood with non-default parameters, with every bound.
 fn sites() -> Vec<(Likelihood, SiteBound)> {
     Likelihood::all()
         .map(|l| l.with_values(&l.values().iter().map(|x| 0.6 * x + 0.3).collect::<Vec<_>>()))

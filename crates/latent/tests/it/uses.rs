@@ -175,7 +175,6 @@ fn predictions_agree_with_a_larger_model() {
     }
 }
 
-/// A kernel of one scale and one length, without fixed values.
 struct Smooth(usize);
 
 impl Prior for Smooth {

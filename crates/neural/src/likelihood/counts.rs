@@ -16,7 +16,6 @@ const LARGEST: f32 = 16_777_216.0;
 /// mean. Moments of rare counts are too uncertain for other sizes.
 const SIZES: (f64, f64) = (0.01, 100.0);
 
-/// `log x!`.
 fn log_factorial(g: &mut Graph, x: NodeId) -> NodeId {
     let one = g.constant(1.0);
     let next = g.add(x, one);
@@ -53,7 +52,6 @@ pub(super) fn negative_binomial(
     g.sub(ways, cost)
 }
 
-/// `log p(x)` of every count that is zero with the log odds `excess`, and otherwise negative binomial.
 pub(super) fn zero_inflated(
     g: &mut Graph,
     [log_mean, log_size, excess]: [NodeId; 3],
@@ -76,7 +74,6 @@ pub(super) fn log_mean(column: &Column) -> f64 {
     (column.mean + 0.5 / column.count).ln()
 }
 
-/// The logarithm of a column's size, from its moments.
 pub(super) fn log_size(column: &Column) -> f64 {
     let excess = (column.variance - column.mean).max(f64::MIN_POSITIVE);
     let size = column.mean.powi(2) / excess;

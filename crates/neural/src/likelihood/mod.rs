@@ -36,7 +36,6 @@ pub enum Likelihood {
     ZeroInflatedNegativeBinomial,
 }
 
-/// Moments of a column of training records, for the start of training.
 pub(crate) struct Column {
     pub count: f64,
     pub mean: f64,

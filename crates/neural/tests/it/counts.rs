@@ -23,7 +23,6 @@ fn observation(likelihood: Likelihood, library_size: bool) -> Observation {
     }
 }
 
-/// A linear decoder with these parameters, and an encoder that returns the prior.
 fn factor(observation: &Observation) -> Autoencoder {
     let architecture = Architecture {
         observation: observation.clone(),
@@ -47,7 +46,6 @@ fn factor(observation: &Observation) -> Autoencoder {
     Autoencoder::new(architecture, tensors, Simd::detect()).unwrap()
 }
 
-/// The probability of a count, from the product of its factors.
 fn mass(likelihood: Likelihood, mean: f64, x: f64) -> f64 {
     let (size, excess) = (LOG_SIZE.exp(), 1.0 / (1.0 + (-EXCESS).exp()));
     let counted = match likelihood {

@@ -26,8 +26,6 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
     out
 }
 
-/// The inputs of a bound graph at one record are weights of moderate size, a record in the likelihood's domain, and
-/// noise.
 fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
     let likelihood = observation.likelihood;
     let mut inputs: Vec<Vec<f64>> = initial_weights(Simd::detect(), &bound.specs, 5, Some(0.6))

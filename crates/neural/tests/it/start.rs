@@ -16,7 +16,6 @@ fn records() -> FloatRecords<Vec<f32>> {
     }
 }
 
-/// The weights after steps of length 0, by name.
 fn start(likelihood: Likelihood, initial_sd: Option<f64>) -> impl Fn(&str) -> Vec<f32> {
     let architecture = Architecture::paper(3, 2, 50, likelihood);
     let (encoder, decoder) = (architecture.encoder(), architecture.decoder());

@@ -81,7 +81,6 @@ impl LocalModel for Linear {
     }
 }
 
-/// Jacobi rotations of a symmetric matrix.
 fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
     let n = a.len();
     for _ in 0..60 {

@@ -18,7 +18,6 @@ use crate::watch::{Eyes, supervised};
 /// Bytes of rows that a process keeps between steps. The shard of the last step always remains.
 const KEPT: usize = 2 << 30;
 
-/// A shard by its settings, file and digest.
 type Key = (String, PathBuf, String);
 
 /// The shards that this process has read. The most recent is last.

@@ -54,7 +54,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(neural::score_records, module)?)
 }
 
-/// Parses a request in JSON, whose keys are the names of the command's flags.
 fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
@@ -88,7 +87,6 @@ pub fn computed<T: Send>(
     supervised(py, threads, None, |_| compute())?.map_err(|error| raise(&error))
 }
 
-/// Converts a matrix to columns with these names, and appends the columns `more`.
 fn table(
     names: Vec<String>,
     matrix: &PyReadonlyArray2<'_, f64>,
@@ -105,7 +103,6 @@ fn table(
     Table::new("X", columns.collect()).map_err(|error| raise(&error.into()))
 }
 
-/// The columns are called `x1`, `x2`, ….
 fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
     let names = (1..=matrix.shape()[1]).map(|i| format!("x{i}"));
     table(names.collect(), matrix, Vec::new())

@@ -67,7 +67,6 @@ pub fn fit_points<'py>(
     Ok((summary, PyBytes::new(py, &kept)))
 }
 
-/// Assignments, one row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Assignments of the rows of `x` under a stored fit, one row each (responsibilities, probabilities that factors are

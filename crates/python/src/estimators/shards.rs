@@ -44,10 +44,8 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
     Ok(Arc::clone(open.entry(key).or_insert(Arc::new(file))))
 }
 
-/// A shard of a block: its number, its digest and the documents of its share.
 type ShardShare = (usize, String, Vec<usize>);
 
-/// Memory for the local steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
 /// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
@@ -134,7 +132,6 @@ pub fn heldout_step<'py>(
 /// compared with their sweeps.
 const HELDOUT: usize = 64;
 
-/// Held-out documents `first .. first + count` of a corpus, by shard.
 fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
     let (mut start, mut found) = (0, Vec::new());
     for (number, file) in corpus.shards().iter().enumerate() {
@@ -152,7 +149,6 @@ fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
 /// Shards whose steps are computed by functions in Python.
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
-    /// Number of concurrent calls.
     workers: usize,
     /// A function that allocates an array of a number of bytes, for the common request.
     room: &'a Py<PyAny>,
@@ -161,7 +157,6 @@ struct Elsewhere<'a> {
     /// A function from a seed and a list of lists of parts to their scores.
     score: &'a Py<PyAny>,
     spare: Spare,
-    /// The exception that a function raised.
     raised: &'a Mutex<Option<PyErr>>,
 }
 

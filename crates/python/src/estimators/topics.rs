@@ -88,7 +88,6 @@ impl Known {
         }
     }
 
-    /// Opens a corpus in the words of the topics.
     fn open(&self, path: &Path) -> Result<Corpus, Error> {
         let corpus = Corpus::open(path)?;
         let same = match &self.words {

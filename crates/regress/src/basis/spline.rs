@@ -7,7 +7,6 @@ use super::linear::{Rows, inverse, multiply};
 /// B-splines of a given degree, or natural cubic splines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
-    /// All knots, including repeated boundary knots.
     knots: Vec<f64>,
     degree: usize,
     /// Whether the second derivative vanishes at the boundary and the spline is linear beyond it.

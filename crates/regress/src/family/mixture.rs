@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use super::{FAMILIES, Family, Link, Parameter, Response};
 use crate::error::{Error, Result};
 
-/// The share of the second family.
 const SHARE: Parameter = Parameter {
     name: "theta2",
     link: Link::Logit,

@@ -14,7 +14,6 @@ const SIGMA: Parameter = Parameter {
     fixed: None,
 };
 
-/// The shape of waiting times and of counts that are more dispersed than Poisson counts.
 const SHAPE: Parameter = Parameter {
     name: "shape",
     prior: "gamma(0.01, 0.01)",
@@ -39,7 +38,6 @@ const NU: Parameter = Parameter {
     ..SIGMA
 };
 
-/// The time before which no event is possible.
 const NDT: Parameter = Parameter {
     name: "ndt",
     bounds: "<lower=0, upper=min_y>",
@@ -66,7 +64,6 @@ const COUNTS: &[Link] = &[Link::Log, Link::Identity, Link::Sqrt];
 const SHARES: &[Link] = &[Link::Logit, Link::Probit, Link::Cloglog, Link::Identity];
 const LOGIT: &[Link] = &[Link::Logit];
 
-/// The default values of a family, some of which each row overrides.
 const USUAL: Family = Family {
     name: "",
     response: Response::Real,

@@ -22,7 +22,6 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// In a fit the smooth is estimated, and for new rows the stored one is used.
     fn one(&mut self, call: &Expr, key: &str, x: &[f64], k: usize, cyclic: bool) -> Result<Smooth> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());
@@ -41,7 +40,6 @@ impl Maker<'_, '_> {
         Ok(smooth)
     }
 
-    /// Checks that the requested number of functions does not exceed the number of distinct values of the column.
     fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
         let Kind::Call(name, arguments) = &call.kind else {
             return Ok(());

@@ -11,7 +11,6 @@ use crate::formula::{GROUPING, Group, MEMBERSHIP};
 use crate::frame::{Factor, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The levels of several columns, and the weight of each column in every row.
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {

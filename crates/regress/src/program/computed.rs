@@ -5,7 +5,6 @@ use crate::error::{Error, Result, Span};
 use crate::predictor::{Calculation, Predictor};
 use crate::syntax::{Expr, Kind, is_constant};
 
-/// Functions of one number that a formula can call, with their names in Stan.
 const FUNCTIONS: [(&str, &str); 22] = [
     ("exp", "exp"),
     ("log", "log"),

@@ -94,7 +94,6 @@ fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("zcar{s}")
 }
 
-/// The intrinsic field is scaled to unit variance.
 fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let z = intrinsic(writer, field, s);
     let roots = field.map.variances().iter().map(|v| v.sqrt()).collect();
@@ -116,7 +115,6 @@ fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("(sqrt({rho}) * {z} ./ size_car{s} + sqrt(1 - {rho}) * ucar{s})")
 }
 
-/// The strength of dependence is below 1.
 fn proper(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     writer.vector(
         &format!("degree_car{s}"),

@@ -176,7 +176,6 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 
 /// Effects of one parameter that are correlated with effects of other parameters.
 pub struct Part {
-    /// The suffix of the effects' variables.
     g: String,
     /// The printed names of the effects, next to the effects of other parameters.
     labels: Vec<String>,
@@ -321,7 +320,6 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
     text + "}"
 }
 
-/// A single intercept needs no matrix.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
     let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {

@@ -233,7 +233,6 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     writer.shown.insert(0, "thresholds".to_owned());
 }
 
-/// The name of the thresholds for predictors around the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
     match writer.regression.predictors.first().is_some_and(is_centred) {
         true => "thresholds_at_means".to_owned(),
@@ -241,7 +240,6 @@ fn thresholds_name(writer: &Writer<'_>) -> String {
     }
 }
 
-/// The name of the vector that accumulates a predictor.
 fn vector_of(predictor: &Predictor, link: Link) -> String {
     match (predictor.parameter.as_str(), link) {
         ("mu", Link::Identity) => "mu".to_owned(),

@@ -91,7 +91,6 @@ impl<'a> Writer<'a> {
             .push(format!("{name}_lpdf({target} | {arguments})"));
     }
 
-    /// Declares a data variable, unless it is already declared.
     fn datum(&mut self, kind: &str, name: &str, comment: &str, value: Option<Value>) {
         let Some(value) = value else { return };
         if self.declared.insert(name.to_owned()) {

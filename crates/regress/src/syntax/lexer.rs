@@ -86,7 +86,6 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     Ok(found)
 }
 
-/// Returns the number at an offset, and its length.
 fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     let bytes = text.as_bytes();
     let digits = |mut i: usize| {

@@ -89,7 +89,6 @@ fn contrasts_are_those_of_r() {
     );
 }
 
-/// The residual of a column after projection on the unit columns, and its length.
 fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     let mut rest = column.to_vec();
     // The projection runs twice, because rounding leaves a residual the first time.
@@ -101,7 +100,6 @@ fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     (rest, length)
 }
 
-/// Orthogonal unit columns that span the same space.
 fn basis(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut units: Vec<Vec<f64>> = Vec::new();
     for column in columns {

@@ -153,7 +153,6 @@ impl State {
         }
     }
 
-    /// The topic and the word of every token are drawn together, given all other tokens.
     fn sweep(&mut self, tables: &Tables, stream: &mut Stream) {
         let (topics, terms) = (self.topics, self.terms);
         // For each topic, the sum over v of the ratios of its words.
@@ -229,7 +228,6 @@ impl Gamma {
 struct Tables {
     topic: Gamma,
     word: Gamma,
-    /// The table for Vη.
     total: Gamma,
     /// The constant Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,

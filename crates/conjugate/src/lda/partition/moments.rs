@@ -205,7 +205,6 @@ pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     result.expect("at least one category")
 }
 
-/// The distribution of the sum of two independent counts, truncated to their length.
 fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..a.len())
         .map(|i| (0..=i).map(|m| a[m] * b[i - m]).sum())

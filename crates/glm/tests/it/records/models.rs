@@ -83,7 +83,6 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     check_groups(density, &mut ws, &batch, z, &direction, name);
 }
 
-/// Compares groups of records, each at a lane of `z`, with separate calls.
 fn check_groups<D: RecordDensity>(
     density: &D,
     ws: &mut D::Workspace,

@@ -19,7 +19,6 @@ use super::support::{
     assert_close, australian, identity, logistic, matches, numbers, optimum, ppca, settings,
 };
 
-/// Runs `algorithm` for `iterations`, from a checkpoint if given.
 fn run<A: Algorithm<Output = Vec<f64>>>(
     algorithm: &mut A,
     iterations: u64,
@@ -287,7 +286,6 @@ fn states_are_stored_to_the_bit() {
     assert_eq!(MinibatchState::restore(&state.save()).unwrap(), state);
 }
 
-/// The bound at `omega` on draws that all calls share.
 fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
     let all = AllRecords::new(density);
     let d = density.dim();

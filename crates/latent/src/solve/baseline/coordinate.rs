@@ -13,7 +13,6 @@ use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum, symmetric_times};
 use crate::site::Sites;
 
-/// Number of steps of the mean after a sweep.
 const MEANS: usize = 5;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,6 @@ const CHECKED: u64 = 5;
 pub(crate) trait Objective {
     fn start(&self) -> Vec<f64>;
 
-    /// The value and the gradient, or `None` outside the domain.
     fn evaluate(&mut self, x: &[f64]) -> Option<(f64, Vec<f64>)>;
 
     fn solution(&mut self, x: &[f64], value: f64) -> Solution;

@@ -76,7 +76,6 @@ impl<'p, 'm> Primal<'p, 'm> {
         (x[..n].to_vec(), c)
     }
 
-    /// m̄, v̄ and UC.
     fn marginals(&self, a: &[f64], c: &Dense) -> (Vec<f64>, Vec<f64>, Dense) {
         let rows = self.map.rows;
         let mut mean = self.problem.centre.clone();
