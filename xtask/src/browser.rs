@@ -106,7 +106,7 @@ fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// The browser, which is installed first if it is missing and this machine is CI's.
+/// Returns the browser, which is installed first if it is missing and this machine is CI's.
 fn chromium() -> Option<String> {
     let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
     if found().is_none() && std::env::var_os("CI").is_some() {

@@ -176,8 +176,8 @@ fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     }
 }
 
-/// The description of a command, and its arguments. It only names arguments that an earlier command describes in the
-/// same words.
+/// Returns the description of a command, and its arguments. It only names arguments that an earlier command describes
+/// in the same words.
 fn block(command: &Command, earlier: &[&Command]) -> String {
     let same = |other: &Command| -> Vec<usize> {
         let rows = command.rows.iter().enumerate();

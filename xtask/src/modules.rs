@@ -474,7 +474,7 @@ fn exports(root: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The path of a file's module from the root of its crate, or empty for the root itself.
+/// Returns the path of a file's module from the root of its crate, or empty for the root itself.
 fn module_path(inside: &Path) -> Vec<String> {
     let mut path: Vec<String> = inside
         .with_extension("")

@@ -49,7 +49,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     targets.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
 }
 
-/// Whether the file of a link exists and, if it is a page, the heading.
+/// Returns whether the file of a link exists and, if it is a page, the heading.
 fn leads_somewhere(page: &Path, link: &str) -> bool {
     let (file, heading) = link.split_once('#').unwrap_or((link, ""));
     let target = match file {
@@ -62,7 +62,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
     }
 }
 
-/// mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
+/// Returns mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let prose = text.split("```").step_by(2);
     let headings = prose

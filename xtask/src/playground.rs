@@ -92,7 +92,7 @@ struct Toolchain {
     linker: PathBuf,
 }
 
-/// The first suitable toolchain. CI installs Debian's.
+/// Returns the first suitable toolchain. CI installs Debian's.
 fn toolchain(root: &Path) -> Option<Toolchain> {
     let own = printed(root, "rustc", "sysroot")?;
     let host = printed(root, "rustc", "host-tuple")?;

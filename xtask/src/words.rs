@@ -281,7 +281,7 @@ fn report(
     }
 }
 
-/// The words of a text in lower case, with identifiers split.
+/// Returns the words of a text in lower case, with identifiers split.
 fn plain(text: &str) -> String {
     let mut out = String::from(" ");
     let mut before = ' ';

@@ -188,8 +188,8 @@ fn peer(args: &NeuralArgs) -> anyhow::Result<Option<Seconds>> {
     }))
 }
 
-/// Number of floating-point operations in the matrix products of one record, forwards, and backwards to weights and
-/// inputs.
+/// Returns the number of floating-point operations in the matrix products of one record, forwards, and backwards to
+/// weights and inputs.
 fn products(width: usize) -> f64 {
     let encoder = width * HIDDEN;
     let rest = HIDDEN * 2 * LATENT + LATENT * HIDDEN + HIDDEN * width;

@@ -15,7 +15,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// The entries of t (or λ) for the choices that a person made.
+    /// Returns the entries of t (or λ) for the choices that a person made.
     fn chosen(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let starts = self.choices.iter().scan(0, |next, n| {
             let start = *next;
@@ -37,7 +37,7 @@ impl Components for Answers {
         self.rows.len()
     }
 
-    /// One Dirichlet block per question.
+    /// Returns one Dirichlet block per question.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         let block = |&n: &usize| (ExponentialFamily::Dirichlet { n }, vec![0.5; n]);
         self.choices.iter().map(block).collect()
@@ -52,7 +52,7 @@ impl Components for Answers {
         self.chosen(point).for_each(|i| out[i] += weight);
     }
 
-    /// log Π_questions Σ_choices p^s, for temperatures.
+    /// Computes log Π_questions Σ_choices p^s, for temperatures.
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         let mut rest = t;
         let mut total = 0.0;

@@ -7,7 +7,7 @@ pub(crate) fn normal(stream: &mut Stream) -> f64 {
     special::inv_phi(stream.uniform())
 }
 
-/// The logarithm of a draw from Gamma(shape, 1).
+/// Returns the logarithm of a draw from Gamma(shape, 1).
 ///
 /// Shapes of at least 1 use the method of Marsaglia and Tsang (2000). For smaller shapes, log G(shape) = log G(shape +
 /// 1) + log(U) / shape, which does not underflow for any shape.

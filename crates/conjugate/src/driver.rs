@@ -522,8 +522,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent that has converged continues to search for a better result. After a cooling it runs again
-    /// from the start without a policy. If components are equal, it restarts one of each pair.
+    /// Returns whether batch ascent that has converged continues to search for a better result. After a cooling it runs
+    /// again from the start without a policy. If components are equal, it restarts one of each pair.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);

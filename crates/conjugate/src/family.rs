@@ -176,7 +176,7 @@ impl ExponentialFamily {
     }
 }
 
-/// The factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
+/// Computes the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
 fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
     let (km, kappa) = (&lambda[..dim], lambda[dim]);
     let s = &lambda[dim + 1..dim + 1 + dim * dim];

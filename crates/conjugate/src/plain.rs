@@ -41,8 +41,8 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     bound
 }
 
-/// log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on their
-/// probabilities.
+/// Returns log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on
+/// their probabilities.
 pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
     let total = k as f64 * concentration;
     lgamma(total) - lgamma(total + count) + lgamma(concentration + count) - lgamma(concentration)

@@ -398,8 +398,8 @@ pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its last
-/// visit, whichever gives the larger bound.
+/// Computes E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
+/// last visit, whichever gives the larger bound.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }

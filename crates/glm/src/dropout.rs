@@ -70,7 +70,7 @@ impl GaussianDropout {
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// The rows of a batch, and `s ε ⊙ x` for each of them.
+    /// Returns the rows of a batch, and `s ε ⊙ x` for each of them.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);

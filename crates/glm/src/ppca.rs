@@ -73,7 +73,7 @@ impl Ppca {
         &ws.rows
     }
 
-    /// `data` as a row-major matrix of `rows` rows of K.
+    /// Returns `data` as a row-major matrix of `rows` rows of K.
     fn thin<'m>(&self, data: &'m [f64], rows: usize) -> Matrix<'m> {
         Matrix::new(data, rows, self.components)
     }
@@ -125,7 +125,7 @@ impl Ppca {
         q
     }
 
-    /// `dA` and `dQ` along V, given `X V`.
+    /// Computes `dA` and `dQ` along V, given `X V`.
     fn tangents(
         &self,
         posterior: &Posterior,

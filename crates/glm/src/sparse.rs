@@ -216,8 +216,8 @@ impl Sparse {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Whether a batch uses so few columns that it is worth finding them. Rows of bytes are images, which together fill
-    /// their frame.
+    /// Returns whether a batch uses so few columns that it is worth finding them. Rows of bytes are images, which
+    /// together fill their frame.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
@@ -316,8 +316,8 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The number of vectors in the next block, given the number left. It is at most four, and a single vector never
-/// follows other blocks.
+/// Returns the number of vectors in the next block, given the number left. It is at most four, and a single vector
+/// never follows other blocks.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -327,8 +327,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// The offsets of a block's vectors. The last vector of a row ends with the row, and may overlap the vector before it,
-/// which belongs to the same block.
+/// Returns the offsets of a block's vectors. The last vector of a row ends with the row, and may overlap the vector
+/// before it, which belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];

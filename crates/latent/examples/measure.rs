@@ -97,7 +97,7 @@ fn gp(args: &[String]) {
     report(&args[0], &model, &settings);
 }
 
-/// The precision `kappa (D − A) + shift I` of a lattice.
+/// Returns the precision `kappa (D − A) + shift I` of a lattice.
 fn lattice(rows: usize, cols: usize, kappa: f64, shift: f64) -> Sparse {
     let at = |r: usize, c: usize| r * cols + c;
     let mut triplets = Vec::new();

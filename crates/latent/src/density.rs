@@ -187,7 +187,7 @@ impl PriorDensity {
         }
     }
 
-    /// The density for a standard deviation that is `factor` times value^power.
+    /// Returns the density for a standard deviation that is `factor` times value^power.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {
@@ -208,7 +208,7 @@ impl PriorDensity {
     }
 }
 
-/// The logarithm of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
+/// Computes the logarithm of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
 fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     let left = 1.0 - rho * rho;
     let square = -(-rho * rho).ln_1p();
@@ -342,7 +342,7 @@ mod tests {
         ]
     }
 
-    /// The integral of the density up to a value, by the trapezoidal rule in an unconstrained coordinate.
+    /// Computes the integral of the density up to a value, by the trapezoidal rule in an unconstrained coordinate.
     fn below(density: &PriorDensity, (low, high): (f64, f64), most: f64) -> f64 {
         let step = 1e-3;
         let points = (-60_000..60_000).map(|i| f64::from(i) * step);

@@ -558,9 +558,9 @@ fn least_variance(model: &FactorModel) -> f64 {
 /// Largest number of columns for principal components. At this size, the eigenvectors take a second.
 const WIDEST: usize = 200;
 
-/// The start of a model with normal noise from principal components: the loadings with intercepts, K + 1 numbers per
-/// column, and the variance of the noise. For a complete table they maximise the likelihood (Tipping and Bishop 1999).
-/// Missing entries are set to the means of their columns.
+/// Returns the start of a model with normal noise from principal components: the loadings with intercepts, K + 1
+/// numbers per column, and the variance of the noise. For a complete table they maximise the likelihood (Tipping and
+/// Bishop 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);

@@ -195,7 +195,8 @@ pub fn integrate(
     }))
 }
 
-/// The standard coordinates at the mode, from differences of gradients. The result is `None` if the run was stopped.
+/// Computes the standard coordinates at the mode, from differences of gradients. The result is `None` if the run was
+/// stopped.
 pub(crate) fn frame(
     surface: &Surface<'_>,
     mode: &[f64],
@@ -312,7 +313,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     })
 }
 
-/// The signs of the corners of a cube, or of a fraction of the corners in which no two pairs of coordinates are
+/// Returns the signs of the corners of a cube, or of a fraction of the corners in which no two pairs of coordinates are
 /// confounded (resolution V; Box and Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
     // The signs of the last coordinates are products of earlier ones.

@@ -266,7 +266,7 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// The log priors in the coordinates of x, or 0 if they are not part of the objective.
+    /// Computes the log priors in the coordinates of x, or 0 if they are not part of the objective.
     pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
         match self.settings.priors {
             true => self.log_prior(x).0,
@@ -286,7 +286,7 @@ impl<'a> Surface<'a> {
         (sum, slopes)
     }
 
-    /// The fit at x without derivatives, and the objective there. The result is `None` if the fit was stopped.
+    /// Computes the fit at x without derivatives, and the objective there. The result is `None` if the fit was stopped.
     pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
         let (_, model) = self.model_at(x)?;
         let Some(fit) = self
@@ -299,7 +299,7 @@ impl<'a> Surface<'a> {
         Ok(Some((fit, objective)))
     }
 
-    /// The objective at x with its gradient. The result is `None` if the fit was stopped.
+    /// Computes the objective at x with its gradient. The result is `None` if the fit was stopped.
     pub(crate) fn evaluate(
         &self,
         x: &[f64],
@@ -361,7 +361,7 @@ impl Search<'_> {
         }
     }
 
-    /// Start number `k`. For k > 0, the starting values are displaced.
+    /// Returns start number `k`. For k > 0, the starting values are displaced.
     fn start(&self, k: u64) -> Vec<f64> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
         (self.surface.parameters.iter())
@@ -427,7 +427,8 @@ struct Reached {
 }
 
 impl State {
-    /// The quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the slope of the bound along it.
+    /// Computes the quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the slope of the bound
+    /// along it.
     fn ascent(&mut self) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {

@@ -152,8 +152,8 @@ struct Plane {
     rows: Vec<(i32, Slice)>,
 }
 
-/// A function at fine coordinates, by splines through its values at integers. The result is `None` if there are too few
-/// values.
+/// Computes a function at fine coordinates, by splines through its values at integers. The result is `None` if there
+/// are too few values.
 fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
     let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
     let dimensions = values.keys().next().map_or(0, Vec::len);
@@ -240,8 +240,8 @@ impl Interactions {
         }
     }
 
-    /// The correction at a point in nats. Coordinates beyond the corners are moved to the corners, because the values
-    /// beyond them are unknown.
+    /// Computes the correction at a point in nats. Coordinates beyond the corners are moved to the corners, because the
+    /// values beyond them are unknown.
     fn at(&self, z: &[f64]) -> f64 {
         let share = |k: usize| {
             let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
@@ -280,7 +280,7 @@ fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
         .unwrap_or_default()
 }
 
-/// The spline through the longest run of neighbours, if it has at least three points.
+/// Returns the spline through the longest run of neighbours, if it has at least three points.
 fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     let run = longest(points);
     let values = run.iter().map(|(_, value)| *value).collect();
@@ -305,8 +305,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// The marginal of a coordinate with these values at the weighted nodes. Normal kernels between the nodes are
-    /// shrunk towards the mean so that mean and variance are preserved.
+    /// Computes the marginal of a coordinate with these values at the weighted nodes. Normal kernels between the nodes
+    /// are shrunk towards the mean so that mean and variance are preserved.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
         let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);

@@ -56,7 +56,7 @@ impl LatentModel {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
-    /// The number of predictors, unless contrasts of categories replace them.
+    /// Returns the number of predictors, unless contrasts of categories replace them.
     pub(crate) fn design_rows(&self) -> usize {
         match &self.design {
             Design::Identity => self.prior.len(),

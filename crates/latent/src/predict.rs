@@ -203,8 +203,8 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A square root of the posterior covariance of locations, from their prior covariance and their covariance with
-    /// the latent variables.
+    /// Computes a square root of the posterior covariance of locations, from their prior covariance and their
+    /// covariance with the latent variables.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
             Geometry::Wide(g) => {
@@ -234,7 +234,7 @@ fn times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// `Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G` with the Gram matrix G.
+/// Computes `Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G` with the Gram matrix G.
 fn inner(model: &LatentModel, g: &narrow::Narrow, solution: &Warm) -> Dense {
     let latents = model.prior.len();
     let gram = design::gram(&model.design, latents, &solution.lambda);
@@ -315,7 +315,7 @@ fn cross_variance(
     }
 }
 
-/// `W* Σ` and `diag W* Σ W*ᵀ`. The prior must not be a precision.
+/// Computes `W* Σ` and `diag W* Σ W*ᵀ`. The prior must not be a precision.
 fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
     let elsewhere = LatentModel {
         design: rows.clone(),

@@ -150,7 +150,7 @@ impl Range {
         }
     }
 
-    /// The derivatives of [`outward`](Self::outward) and of its logarithm.
+    /// Computes the derivatives of [`outward`](Self::outward) and of its logarithm.
     pub(crate) fn slopes(self, x: f64) -> (f64, f64) {
         match self {
             Self::Real => (1.0, 0.0),

@@ -413,8 +413,8 @@ impl Autoencoder {
         Ok(mixed(&estimates, &shares))
     }
 
-    /// The importance-weighted bound at these weights of the decoder. Its draws of latent values begin with draw
-    /// `before`.
+    /// Computes the importance-weighted bound at these weights of the decoder. Its draws of latent values begin with
+    /// draw `before`.
     fn importance_at(
         &mut self,
         tensors: &[Tensor],
@@ -545,7 +545,7 @@ pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
         .collect()
 }
 
-/// log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
+/// Computes log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
 fn log_normal(noise: &[f32], log_variance: &[f32]) -> f64 {
     let terms = noise.iter().zip(log_variance);
     terms

@@ -118,7 +118,7 @@ impl BoundGraph {
     }
 }
 
-/// `KL(N(mean, diag exp(log_variance)) ‖ N(0, I))` (appendix B).
+/// Builds `KL(N(mean, diag exp(log_variance)) ‖ N(0, I))` (appendix B).
 pub(crate) fn normal_divergence(g: &mut Graph, mean: NodeId, log_variance: NodeId) -> NodeId {
     let variance = g.exp(log_variance);
     let square = g.square(mean);

@@ -33,7 +33,8 @@ pub struct BoundEvaluator {
     scratch: Vec<f64>,
 }
 
-/// Standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration, lane).
+/// Draws standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration,
+/// lane).
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn normals(
     simd: Simd,
@@ -91,7 +92,8 @@ impl BoundEvaluator {
         BoundEstimate::from_terms(&likelihoods, &divergences)
     }
 
-    /// The likelihood and the divergence of every record. Latent values are a function of (seed, draw, record).
+    /// Computes the likelihood and the divergence of every record. Latent values are a function of (seed, draw,
+    /// record).
     pub(crate) fn terms(
         &mut self,
         tensors: &[&[f32]],

@@ -33,7 +33,7 @@ impl Forward {
         Ok(Self { program, workspace })
     }
 
-    /// Log p(x, z) and its gradient in z, for the lanes' values x and z.
+    /// Builds log p(x, z) and its gradient in z, for the lanes' values x and z.
     pub(crate) fn posterior(model: &dyn LocalModel, simd: Simd) -> Result<Self, Unsupported> {
         let widths = [model.width(), model.latent()];
         Self::new(&model.specs(), &widths, simd, |g, tensors, values| {

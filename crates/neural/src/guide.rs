@@ -58,7 +58,7 @@ pub struct Amortisation<'a> {
 
 const NOISE: Purpose = Purpose::new("neural guide");
 
-/// The draw of a network at x with noise e, and half the sum of its log variances.
+/// Builds the draw of a network at x with noise e, and half the sum of its log variances.
 fn draw(
     g: &mut Graph,
     encoder: &Encoder,

@@ -174,8 +174,8 @@ impl Moments {
         }
     }
 
-    /// The normal density with these moments. A small multiple of the identity in the covariance makes it proper for
-    /// few draws.
+    /// Returns the normal density with these moments. A small multiple of the identity in the covariance makes it
+    /// proper for few draws.
     fn normal(&self) -> Normal {
         let dim = self.sum.len();
         let mean: Vec<f64> = self.sum.iter().map(|s| s / self.count).collect();

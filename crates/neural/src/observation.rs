@@ -145,7 +145,7 @@ impl Observation {
         })
     }
 
-    /// `log p(x)` of the values that are present.
+    /// Builds `log p(x)` of the values that are present.
     pub(crate) fn log_density(&self, g: &mut Graph, parameters: &[NodeId], seen: Seen) -> NodeId {
         let terms = self.likelihood.log_densities(g, parameters, seen.values);
         let (terms, count) = match seen.present {
@@ -157,7 +157,7 @@ impl Observation {
         g.add(sum, constants)
     }
 
-    /// A value as the encoder reads it: the logarithm of a count plus one, and other values unchanged.
+    /// Returns a value as the encoder reads it: the logarithm of a count plus one, and other values unchanged.
     pub(crate) fn read(&self, x: f32) -> f64 {
         match self.likelihood.is_of_counts() {
             true => f64::from(x).ln_1p(),
@@ -173,7 +173,7 @@ impl Observation {
         }
     }
 
-    /// The inputs of the encoder: `fill` in place of missing values, and the indicators.
+    /// Builds the inputs of the encoder: `fill` in place of missing values, and the indicators.
     pub(crate) fn input(&self, g: &mut Graph, fill: Option<NodeId>, x: NodeId) -> NodeId {
         let seen = self.seen(g, x);
         let input = match self.likelihood.is_of_counts() {
@@ -191,7 +191,7 @@ impl Observation {
         }
     }
 
-    /// The numbers that the encoder reads in place of missing values.
+    /// Returns the numbers that the encoder reads in place of missing values.
     pub(crate) fn fill(&self) -> Option<TensorSpec> {
         self.missing.then(|| TensorSpec {
             name: "encoder.missing.bias".to_owned(),

@@ -81,7 +81,7 @@ impl Optimiser {
         }
     }
 
-    /// Number of numbers in the state per weight.
+    /// Returns the number of numbers in the state per weight.
     pub(crate) fn slots(self) -> usize {
         match self {
             Self::Sgd { .. } => 0,

@@ -198,7 +198,7 @@ impl Parameters {
         self.list.iter().filter_map(tensor).collect()
     }
 
-    /// `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
+    /// Computes `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
     pub(crate) fn divergence(&self) -> f64 {
         let mut total = 0.0;
         for parameter in &self.list {
@@ -401,7 +401,7 @@ pub(crate) fn draw_weights(
         });
 }
 
-/// `KL(q ‖ N(0, I))` of normal weights, in nats, which is the last sum of Eq. 24 with its sign changed.
+/// Computes `KL(q ‖ N(0, I))` of normal weights, in nats, which is the last sum of Eq. 24 with its sign changed.
 pub(crate) fn divergence(mean: &[f32], log_sd: &[f32]) -> f64 {
     let terms = mean.iter().zip(log_sd).map(|(&m, &s)| {
         let (m, s) = (f64::from(m), f64::from(s));

@@ -43,7 +43,7 @@ impl WeightPosterior {
         if self.is_point() { 1 } else { WEIGHT_DRAWS }
     }
 
-    /// `KL(q(θ) ‖ N(0, I))` in nats, which is 0 for point estimates.
+    /// Computes `KL(q(θ) ‖ N(0, I))` in nats, which is 0 for point estimates.
     pub(crate) fn divergence(&self) -> f64 {
         let pairs = self.means.iter().zip(&self.log_sds);
         pairs.map(|(m, s)| divergence(&m.data, &s.data)).sum()
@@ -68,7 +68,7 @@ impl WeightPosterior {
     }
 }
 
-/// `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
+/// Computes `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
 ///
 /// All records use the same draws, so the Monte-Carlo error is that of the jackknife over draws, which includes the
 /// correlation of their errors. The standard error includes both parts.

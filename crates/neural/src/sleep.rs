@@ -37,7 +37,7 @@ pub struct WakeSleep<'a> {
 const WAKE: Purpose = Purpose::new("neural wake");
 const SLEEP: Purpose = Purpose::new("neural sleep");
 
-/// A graph over shared tensors and per-lane values, with its first output differentiated.
+/// Builds a graph over shared tensors and per-lane values, with its first output differentiated.
 pub(crate) fn gradient_program(
     specs: &[crate::TensorSpec],
     widths: &[usize],

@@ -318,8 +318,8 @@ impl<'a> Trainer<'a> {
         (likelihoods, divergences)
     }
 
-    /// The validation bound of the current parameters, if there are validation data. Weights with a posterior are drawn
-    /// once, with the same standard normal numbers at every evaluation.
+    /// Computes the validation bound of the current parameters, if there are validation data. Weights with a posterior
+    /// are drawn once, with the same standard normal numbers at every evaluation.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;

@@ -335,7 +335,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// The value of a column while another column changes: its mean or its first level.
+/// Returns the value of a column while another column changes: its mean or its first level.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),

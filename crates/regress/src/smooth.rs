@@ -103,7 +103,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The mean of a column and its slope on a centred line.
+/// Computes the mean of a column and its slope on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -151,7 +151,8 @@ impl Product {
         made
     }
 
-    /// Three blocks of functions: those that are penalised in the first column, in the second column, and in both.
+    /// Returns three blocks of functions: those that are penalised in the first column, in the second column, and in
+    /// both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];

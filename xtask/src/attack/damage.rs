@@ -75,7 +75,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// The output of each use of the folder, or `None` if the use ends with one error.
+/// Returns the output of each use of the folder, or `None` if the use ends with one error.
 fn outcomes(
     jensen: &Path,
     scene: &Scene,

@@ -336,7 +336,7 @@ fn bits() -> String {
     text
 }
 
-/// Pictures of six by six pixels with a bar each, in the IDX format.
+/// Returns pictures of six by six pixels with a bar each, in the IDX format.
 fn images() -> Vec<u8> {
     const COUNT: u8 = 60;
     let mut dice = Dice(5);

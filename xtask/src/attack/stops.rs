@@ -59,7 +59,7 @@ struct Took {
 }
 
 impl Took {
-    /// Whether the command itself took long, and not other load.
+    /// Returns whether the command itself took long, and not other load.
     fn too_long(self) -> bool {
         self.time > LONGEST && self.work.is_none_or(|work| work > BUSY)
     }
@@ -111,8 +111,8 @@ enum Stop {
     Limit,
 }
 
-/// The shortest time of a stop in a few attempts, which end early if one is short. The result is `None` if the command
-/// ended by itself before every stop.
+/// Returns the shortest time of a stop in a few attempts, which end early if one is short. The result is `None` if the
+/// command ended by itself before every stop.
 fn shortest(
     jensen: &Path,
     subject: &Subject,
@@ -196,8 +196,8 @@ fn stopped(
     Ok((took, ended))
 }
 
-/// The processor time of a process until it ends, sampled repeatedly. The list is empty if the system does not report
-/// processor time.
+/// Returns the processor time of a process until it ends, sampled repeatedly. The list is empty if the system does not
+/// report processor time.
 fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     /// Milliseconds per tick of Linux's processor time.
     const TICK: u64 = 10;

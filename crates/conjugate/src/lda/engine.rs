@@ -75,12 +75,12 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch, with 0 for documents without words.
+    /// Returns the bounds of the documents of the last batch, with 0 for documents without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
 
-    /// The inverse temperatures of the documents of the last batch, if their bounds were requested.
+    /// Returns the inverse temperatures of the documents of the last batch, if their bounds were requested.
     pub(crate) fn inverses(&self) -> &[f64] {
         &self.part.inverses
     }
@@ -155,7 +155,7 @@ impl<'a> LdaEngine<'a> {
 const LEAST: f64 = 1e-5;
 const ETA_A_PASS: u64 = 5;
 
-/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+/// Computes Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
 /// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
 /// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).

@@ -246,7 +246,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The final state with the larger bound of the tempered model, or the first one if all runs were stopped.
+/// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -286,7 +286,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
+/// Returns the temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();

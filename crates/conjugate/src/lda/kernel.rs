@@ -25,7 +25,7 @@ pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+/// Computes e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))

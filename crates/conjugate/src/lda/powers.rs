@@ -45,7 +45,7 @@ impl Snapshot for PowerTable {
     }
 }
 
-/// The inverse temperatures at which normalisers are computed, (j/15)² from 0 to 1.
+/// Returns the inverse temperatures at which normalisers are computed, (j/15)² from 0 to 1.
 pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
@@ -122,7 +122,7 @@ impl Knots {
         Self { values }
     }
 
-    /// The index of the knot below `x`, and the weight of the knot above it.
+    /// Returns the index of the knot below `x`, and the weight of the knot above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();

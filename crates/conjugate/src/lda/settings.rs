@@ -115,8 +115,8 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so that
-/// checkpoints of earlier versions can be resumed.
+/// Returns whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so
+/// that checkpoints of earlier versions can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }

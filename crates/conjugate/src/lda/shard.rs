@@ -302,8 +302,8 @@ impl ShardSolver {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). The result is
-    /// empty if α is fixed.
+    /// Computes Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). The
+    /// result is empty if α is fixed.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();

@@ -200,7 +200,7 @@ fn local_and_global_steps_equal_the_slow_implementation() {
     }
 }
 
-/// Expected counts n_v φ_vk of collapsed inference, word by word.
+/// Computes expected counts n_v φ_vk of collapsed inference, word by word.
 fn slow_collapsed(beta: &[Vec<f64>], bag: &Bag, alpha: &[f64]) -> Vec<Vec<f64>> {
     let k = beta.len();
     let mut phi = vec![vec![1.0 / k as f64; k]; bag.len()];
@@ -327,7 +327,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
     }
 }
 
-/// Documents from 20 topics with separate words. Each document has three topics.
+/// Draws documents from 20 topics with separate words. Each document has three topics.
 fn planted(documents: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(200);
     for d in 0..documents {
@@ -754,7 +754,7 @@ pub(super) fn driver<'a>(
     )
 }
 
-/// Settings for every policy, and for collapsed inference that learns all parameters.
+/// Returns settings for every policy, and for collapsed inference that learns all parameters.
 fn ways() -> Vec<LdaSettings> {
     let mut ways: Vec<LdaSettings> = policies()
         .into_iter()

@@ -8,10 +8,10 @@ use jensen_math::reduce::dot;
 /// direction in which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
 const FINEST: i32 = 20;
 
-/// The matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows` contains rows
-/// of `dim` numbers. The weight w maximises the mean log density of each row under a normal distribution of the other
-/// rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq.
-/// 12 and 17, with only this mixture).
+/// Computes the matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows`
+/// contains rows of `dim` numbers. The weight w maximises the mean log density of each row under a normal distribution
+/// of the other rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training
+/// data, 1996, Eq. 12 and 17, with only this mixture).
 ///
 /// For few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
 /// remaining variance of the columns.
@@ -71,10 +71,10 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     best.0
 }
 
-/// Σ over rows of the log density of a row under the normal distribution of the others, in nats. It is computed from
-/// squared coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S − n/(n − 1) x
-/// xᵀ)/(n − 1). Because this is a rank-one update, its determinant and inverse have closed forms (Hoffbeck and
-/// Landgrebe, Eq. 20).
+/// Computes Σ over rows of the log density of a row under the normal distribution of the others, in nats. It is
+/// computed from squared coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S −
+/// n/(n − 1) x xᵀ)/(n − 1). Because this is a rank-one update, its determinant and inverse have closed forms (Hoffbeck
+/// and Landgrebe, Eq. 20).
 fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
     let n = (squares.len() / dim) as f64;

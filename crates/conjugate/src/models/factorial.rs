@@ -139,7 +139,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
+    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);

@@ -396,7 +396,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// The index of the largest number, or of the first one if several are equal.
+/// Returns the index of the largest number, or of the first one if several are equal.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

@@ -188,8 +188,8 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
-/// One point represents half of this share, and the average point represents the other half.
+/// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
+/// data. One point represents half of this share, and the average point represents the other half.
 ///
 /// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
 /// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
@@ -330,8 +330,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does not depend
-/// on the component. `before` contains a(λ) and ∇a(λ).
+/// Computes log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
+/// not depend on the component. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],

@@ -75,7 +75,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-/// Pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
+/// Draws pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
     let mut s = stream(4);
     let mut data = Vec::new();

@@ -8,7 +8,7 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::inv_phi;
 use jensen_run::{Budget, Control, Record, Silent};
 
-/// Pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
+/// Draws pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
 fn lines(n: usize, factors: usize) -> FactorialMixture {
     let mut s = Stream::new(9, Purpose::new("test of models"), 0, 4);
     let mut data = Vec::new();

@@ -37,7 +37,7 @@ fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     normaliser - eta[n * 5 % 3]
 }
 
-/// The second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
+/// Computes the second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
 fn expansion(records: usize, w: &[f64], n: usize, noise: &[f64]) -> (f64, f64) {
     let h = 1e-3;
     let at = |e: &[f64]| loss(records, w, n, e);

@@ -41,7 +41,7 @@ impl Likelihood {
     }
 }
 
-/// log N(x; 0, e^log_variance).
+/// Computes log N(x; 0, e^log_variance).
 pub(super) fn normal(x: f64, log_variance: f64) -> f64 {
     -0.5 * (LOG_TWO_PI + log_variance + x * x * (-log_variance).exp())
 }

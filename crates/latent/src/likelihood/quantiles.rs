@@ -171,7 +171,7 @@ impl Predictive {
     }
 }
 
-/// The expectation of a monotone function of a standard normal variable.
+/// Computes the expectation of a monotone function of a standard normal variable.
 ///
 /// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
 /// falls, is small for large counts, and the function is smooth there.

@@ -23,7 +23,7 @@ impl Block {
         }
     }
 
-    /// κ = `c/(1 + c Σw)` of every block, with which `D⁻¹ = diag w − κ w wᵀ`.
+    /// Computes κ = `c/(1 + c Σw)` of every block, with which `D⁻¹ = diag w − κ w wᵀ`.
     fn correction(&self, weight: &[f64]) -> Vec<f64> {
         self.coupling
             .iter()
@@ -35,7 +35,7 @@ impl Block {
             .collect()
     }
 
-    /// D⁻¹ r, where `weight` is the inverse of the diagonal.
+    /// Computes D⁻¹ r, where `weight` is the inverse of the diagonal.
     pub(crate) fn inverse_times(&self, weight: &[f64], r: &[f64]) -> Vec<f64> {
         let mut out = super::kernels::map(r.len(), |n| weight[n] * r[n]);
         for (g, kappa) in self.correction(weight).into_iter().enumerate() {

@@ -31,7 +31,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Wᵀ as a sparse matrix, in which column n has the latent variables that predictor n depends on.
+/// Returns Wᵀ as a sparse matrix, in which column n has the latent variables that predictor n depends on.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -129,7 +129,7 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
 /// Number of rows to scale and multiply at a time, so that the scaled copy remains in the cache.
 const ROWS: usize = 1024;
 
-/// The weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
+/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
 pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     let mut out = Dense::zeros(latents, latents);
     match design {
@@ -173,7 +173,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     out
 }
 
-/// The contribution of the rows `start..end` to the lower triangle.
+/// Computes the contribution of the rows `start..end` to the lower triangle.
 fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     let mut out = Dense::zeros(w.cols, w.cols);
     let mut scaled = Dense::zeros(ROWS.min(end - start), w.cols);
@@ -201,7 +201,7 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     out
 }
 
-/// `|Cᵀ w_n|²` for every row w_n of W, with C of L rows, in N L² operations for a dense design.
+/// Computes `|Cᵀ w_n|²` for every row w_n of W, with C of L rows, in N L² operations for a dense design.
 pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     let of_latent = || -> Vec<f64> {
         let mut out = vec![0.0; c.rows];
@@ -267,7 +267,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     }
 }
 
-/// W Kᵀ for a matrix K of rows over the latent variables, with one column per row of K.
+/// Computes W Kᵀ for a matrix K of rows over the latent variables, with one column per row of K.
 pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
     let transposed = super::wide::transpose(k);
     let columns: Vec<Vec<f64>> = (0..k.rows)

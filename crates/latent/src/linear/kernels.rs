@@ -57,7 +57,7 @@ pub(crate) fn log_determinant(factor: &Dense) -> f64 {
     2.0 * (0..factor.rows).map(|i| factor.get(i, i).ln()).sum::<f64>()
 }
 
-/// The inverse of the factorised matrix with both triangles, in 2n³/3 operations.
+/// Computes the inverse of the factorised matrix with both triangles, in 2n³/3 operations.
 pub(crate) fn inverse_of(factor: &Dense) -> Dense {
     let mut out = Dense::zeros(factor.rows, factor.rows);
     inverse_into(factor, &mut out);
@@ -77,7 +77,8 @@ pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     mirror(out);
 }
 
-/// The diagonal of the inverse of the factorised matrix, in n³/3 operations. The lower triangle of `room` receives L⁻¹.
+/// Computes the diagonal of the inverse of the factorised matrix, in n³/3 operations. The lower triangle of `room`
+/// receives L⁻¹.
 pub(crate) fn inverse_diagonal(factor: &Dense, room: &mut Dense) -> Vec<f64> {
     let n = factor.rows;
     invert_lower_triangular(room.view_mut(), factor.view(), parallelism(n));
@@ -176,7 +177,7 @@ pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// The inner product, which is the same on any number of threads.
+/// Computes the inner product, which is the same on any number of threads.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     if a.len() < MANY {
         return short_dot(a, b);
@@ -249,12 +250,12 @@ pub(crate) fn multiply(x: &[f64], y: &mut [f64]) {
     multiply_lanes(Simd::detect(), x, y);
 }
 
-/// The sum of `f(i)` over `0..n`, which is the same on any number of threads.
+/// Computes the sum of `f(i)` over `0..n`, which is the same on any number of threads.
 pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     sum_chunks(n, |range| range.map(&f).sum())
 }
 
-/// The sum of `f(range)` over ranges that make up `0..n`, which is the same on any number of threads.
+/// Computes the sum of `f(range)` over ranges that make up `0..n`, which is the same on any number of threads.
 pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let stretch = |c: usize| f(c * CHUNK..((c + 1) * CHUNK).min(n));
     if n <= CHUNK {

@@ -32,8 +32,8 @@ pub(crate) enum Geometry {
 /// For more independent latent variables than this, a sparse design makes their precision sparse.
 const MANY: usize = 512;
 
-/// Whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian process
-/// repeat, computations over the predictors still cost less than a factorisation of the prior.
+/// Returns whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian
+/// process repeat, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
@@ -120,7 +120,7 @@ impl Geometry {
         }
     }
 
-    /// m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
+    /// Computes m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,
         model: &LatentModel,
@@ -162,7 +162,8 @@ impl Geometry {
         }
     }
 
-    /// The derivative of the bound with respect to the prior's covariance, at the solved dual and the factorised λ.
+    /// Computes the derivative of the bound with respect to the prior's covariance, at the solved dual and the
+    /// factorised λ.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,

@@ -46,7 +46,7 @@ impl Narrow {
         })
     }
 
-    /// Rᵀ G R.
+    /// Computes Rᵀ G R.
     fn rotate(&self, mut g: Dense) -> Dense {
         match &self.root {
             Root::Diagonal(r) => {
@@ -118,17 +118,17 @@ impl Narrow {
         super::wide::transpose(&t)
     }
 
-    /// The diagonal of S at the factorised λ.
+    /// Computes the diagonal of S at the factorised λ.
     pub(crate) fn variances(&self) -> Vec<f64> {
         design::row_norms(&self.design, &self.half())
     }
 
-    /// The diagonal of V at the factorised λ.
+    /// Computes the diagonal of V at the factorised λ.
     pub(crate) fn latent_variances(&self) -> Vec<f64> {
         design::row_norms(&Design::Identity, &self.half())
     }
 
-    /// The variances `|Cᵀ w|²` for the rows w of another design.
+    /// Computes the variances `|Cᵀ w|²` for the rows w of another design.
     pub(crate) fn variances_of(&self, rows: &Design) -> Vec<f64> {
         design::row_norms(rows, &self.half())
     }
@@ -183,8 +183,8 @@ impl Narrow {
         Some((block.inverse_times(weight, &rest), product))
     }
 
-    /// `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W` in the form of the model's covariance. The second term is `R⁻ᵀ(I − A⁻¹)R⁻¹ = G
-    /// − G V G` with the Gram matrix G = WᵀΛW.
+    /// Computes `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W` in the form of the model's covariance. The second term is `R⁻ᵀ(I −
+    /// A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
     pub(crate) fn sensitivity(
         &self,
         model: &LatentModel,
@@ -226,8 +226,8 @@ impl Narrow {
 /// used.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The lower Cholesky factor of a covariance, with a strict upper triangle of zeros. If jitter is necessary, a note
-/// reports it.
+/// Computes the lower Cholesky factor of a covariance, with a strict upper triangle of zeros. If jitter is necessary, a
+/// note reports it.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
     let scale = mean_variance(sigma);

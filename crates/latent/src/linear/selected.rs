@@ -45,8 +45,8 @@ impl Order {
         Self { levels, owner }
     }
 
-    /// The position of entry (row, column) of the lower triangle, with permuted indices, among the factor's values. The
-    /// result is `None` outside the pattern.
+    /// Returns the position of entry (row, column) of the lower triangle, with permuted indices, among the factor's
+    /// values. The result is `None` outside the pattern.
     pub(crate) fn position(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -173,7 +173,7 @@ impl Order {
         out
     }
 
-    /// Z_PP with both triangles, column by column.
+    /// Computes Z_PP with both triangles, column by column.
     fn gather(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,

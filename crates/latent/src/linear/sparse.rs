@@ -126,7 +126,7 @@ impl SparseField {
         }
     }
 
-    /// `log |N_J N_Jᵀ|`.
+    /// Computes `log |N_J N_Jᵀ|`.
     fn ground_determinant(&self) -> f64 {
         let Some(null) = &self.null_space else {
             return 0.0;
@@ -254,8 +254,8 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ. If x is independent standard
-    /// normal, the result is a draw with precision A.
+    /// Computes `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ. If x is independent
+    /// standard normal, the result is a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();
         let mut y = x.to_vec();
@@ -283,8 +283,8 @@ impl SparseField {
         }
     }
 
-    /// The variances `w A⁻¹ wᵀ` for rows of another design. They come from the selected inverse if it contains the
-    /// needed elements, and otherwise from a solve per row.
+    /// Computes the variances `w A⁻¹ wᵀ` for rows of another design. They come from the selected inverse if it contains
+    /// the needed elements, and otherwise from a solve per row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -310,7 +310,7 @@ impl SparseField {
         })
     }
 
-    /// The position of entry (i, j) of A⁻¹ in the selected inverse.
+    /// Returns the position of entry (i, j) of A⁻¹ in the selected inverse.
     fn position_of(&self, i: usize, j: usize) -> Option<usize> {
         let (_, inverse) = self.symbolic.perm()?.arrays();
         let (i, j) = (inverse[i], inverse[j]);
@@ -351,8 +351,8 @@ impl SparseField {
         b
     }
 
-    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term only if the prior did not give its
-    /// determinant.
+    /// Computes `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term only if the prior did not give
+    /// its determinant.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -412,7 +412,7 @@ impl SparseField {
     }
 }
 
-/// The lower triangle of the pattern of Q + WᵀW by columns, Q on it, and the terms of every predictor.
+/// Computes the lower triangle of the pattern of Q + WᵀW by columns, Q on it, and the terms of every predictor.
 fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Terms) {
     let n = q.cols;
     let mut columns: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); n];
@@ -470,8 +470,8 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
-/// Memory in bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros including
-/// fill-in.
+/// Computes the memory in bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros
+/// including fill-in.
 ///
 /// It counts the pattern during construction, A and the factor with their values and positions, the selected inverse
 /// with the parts of the level being computed, the terms of predictors, and the vectors of a solver.
@@ -577,7 +577,7 @@ pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Orthonormal columns of the null space. Fails if Q does not annihilate them.
+/// Computes orthonormal columns of the null space. Fails if Q does not annihilate them.
 fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     let out = orthonormal_columns(null)?;
     let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));

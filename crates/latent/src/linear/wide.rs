@@ -70,7 +70,7 @@ impl Wide {
         Some(log_determinant(&self.factor))
     }
 
-    /// B⁻¹ at the factorised λ, in 2n³/3 operations.
+    /// Computes B⁻¹ at the factorised λ, in 2n³/3 operations.
     pub(crate) fn inverse(&mut self) -> &Dense {
         if !self.inverted {
             inverse_into(&self.factor, &mut self.inverse);
@@ -79,7 +79,7 @@ impl Wide {
         &self.inverse
     }
 
-    /// The diagonal of S at the factorised λ, in n³/3 operations.
+    /// Computes the diagonal of S at the factorised λ, in n³/3 operations.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         if let Some(variances) = &self.variances {
             return variances.clone();
@@ -107,7 +107,7 @@ impl Wide {
         variances
     }
 
-    /// `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight, in n² operations.
+    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight, in n² operations.
     fn variance_of(&self, n: usize) -> f64 {
         let mut t: Vec<f64> = self
             .covariance
@@ -193,7 +193,7 @@ impl Wide {
         Some(x)
     }
 
-    /// `Λ^½ B⁻¹ Λ^½ x` at the factorised λ.
+    /// Computes `Λ^½ B⁻¹ Λ^½ x` at the factorised λ.
     pub(crate) fn shrink(&self, x: &[f64]) -> Vec<f64> {
         let mut t: Vec<f64> = x.iter().zip(&self.root).map(|(x, r)| x * r).collect();
         solve(&self.factor, &mut t);
@@ -246,7 +246,8 @@ impl Wide {
         self.reduced_variances(&cross, &prior_variances(model))
     }
 
-    /// `prior_k − |L⁻¹Λ^½ cross_k|²` for the columns of an N × K cross-covariance of predictors with other variables.
+    /// Computes `prior_k − |L⁻¹Λ^½ cross_k|²` for the columns of an N × K cross-covariance of predictors with other
+    /// variables.
     pub(crate) fn reduced_variances(&self, cross: &Dense, prior: &[f64]) -> Vec<f64> {
         let mut t = cross.clone();
         let n = t.rows;
@@ -263,7 +264,8 @@ impl Wide {
             .collect()
     }
 
-    /// `prior − TᵀT` with `T = L⁻¹Λ^½ cross`, the posterior covariance of other variables with this prior covariance.
+    /// Computes `prior − TᵀT` with `T = L⁻¹Λ^½ cross`, the posterior covariance of other variables with this prior
+    /// covariance.
     pub(crate) fn reduced_covariance(&self, cross: &Dense, prior: &Dense) -> Dense {
         let mut t = cross.clone();
         let n = t.rows;
@@ -278,7 +280,7 @@ impl Wide {
         out
     }
 
-    /// `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
+    /// Computes `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -328,7 +330,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     }
 }
 
-/// W Σ, an N × L matrix. The prior must not be a precision.
+/// Computes W Σ, an N × L matrix. The prior must not be a precision.
 pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {
@@ -351,7 +353,7 @@ pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     }
 }
 
-/// Σ̃ = WΣWᵀ, with both triangles.
+/// Computes Σ̃ = WΣWᵀ, with both triangles.
 fn predictor_covariance(model: &LatentModel) -> Dense {
     match (&model.design, &model.prior.covariance) {
         (Design::Identity, Covariance::Dense(sigma)) => sigma.clone(),

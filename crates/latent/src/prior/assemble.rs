@@ -228,8 +228,8 @@ fn make_process(
     Ok((Kind::Process { process, latent }, pieces))
 }
 
-/// The factors of a product, followed by the linear kernels of columns that multiply it: x f(t) has the covariance x x′
-/// k(t, t′).
+/// Returns the factors of a product, followed by the linear kernels of columns that multiply it: x f(t) has the
+/// covariance x x′ k(t, t′).
 fn scaled(term: Vec<Building>) -> Vec<Building> {
     let by = |building: &Building| -> Vec<Building> {
         (building.piece.factors.iter().flatten())

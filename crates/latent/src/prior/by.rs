@@ -16,7 +16,7 @@ pub(super) fn name(factor: &Option<Covariate>) -> String {
     factor.as_ref().map_or("1".to_owned(), Covariate::name)
 }
 
-/// The values of factors in some rows, with `None` for a factor of 1.
+/// Returns the values of factors in some rows, with `None` for a factor of 1.
 pub(super) fn values(
     factors: &[Option<Covariate>],
     source: &dyn Source,
@@ -38,9 +38,9 @@ impl Builder<'_, '_> {
         self.known.list("by").is_none()
     }
 
-    /// The factors of the term, in the model's units. These are root mean squares, which measure how much rows vary
-    /// with the variables. Next to a level, columns are centred, because this changes only the meaning of the level.
-    /// Elsewhere centring would change the model.
+    /// Returns the factors of the term, in the model's units. These are root mean squares, which measure how much rows
+    /// vary with the variables. Next to a level, columns are centred, because this changes only the meaning of the
+    /// level. Elsewhere centring would change the model.
     pub(super) fn factors(&self) -> Result<Factors, SpecError> {
         let known = self.known;
         let Some(words) = known.list("by") else {

@@ -12,8 +12,8 @@ use super::term::Builder;
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
-    /// The covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level. Copies of other
-    /// columns are also omitted.
+    /// Returns the covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level. Copies
+    /// of other columns are also omitted.
     pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let words = known.words();
@@ -57,7 +57,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A covariate in the model's units. The result is `None` for a column that is redundant given the model's level.
+    /// Returns a covariate in the model's units. The result is `None` for a column that is redundant given the model's
+    /// level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
@@ -156,7 +157,7 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs. A common
+    /// Returns lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs. A common
     /// lengthscale starts at the root of the summed variances. With `ard`, the lengthscale of a column starts at its
     /// standard deviation times the root of the number of columns. If a common lengthscale applies to several columns
     /// and the user gives none, its unit is each column's standard deviation.

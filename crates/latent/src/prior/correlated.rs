@@ -15,12 +15,12 @@ use super::setting::Setting;
 use crate::linear::kernels::dot;
 use crate::{Dense, Error, PriorDensity, Range};
 
-/// Pairs of variables (i, j) with i > j, in the order of their hyperparameters.
+/// Returns pairs of variables (i, j) with i > j, in the order of their hyperparameters.
 pub(super) fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (1..size).flat_map(|i| (0..i).map(move |j| (i, j)))
 }
 
-/// The prior of the partial correlation with variable `j`, if R has an LKJ prior of this shape.
+/// Returns the prior of the partial correlation with variable `j`, if R has an LKJ prior of this shape.
 pub(super) fn partial_prior(shape: f64, size: usize, j: usize) -> PriorDensity {
     PriorDensity::Lkj {
         shape: shape + 0.5 * (size as f64 - 2.0 - j as f64),
@@ -42,7 +42,7 @@ fn correlation_root(size: usize, partial: &[f64]) -> Dense {
     root
 }
 
-/// The factor D L of Σ.
+/// Computes the factor D L of Σ.
 pub(super) fn root(size: usize, values: &[f64]) -> Dense {
     let mut root = correlation_root(size, &values[size..]);
     for column in root.data.chunks_mut(size) {
@@ -149,7 +149,7 @@ impl<'a> LevelAtZero<'a> {
         centred.then_some(Self { factors, level })
     }
 
-    /// The variance of the level, and its correlations with the slopes.
+    /// Returns the variance of the level, and its correlations with the slopes.
     pub(super) fn quantities(&self, label: &str, settings: &[Setting]) -> Vec<Derived> {
         let columns: Vec<String> = (self.factors.iter().flatten())
             .map(|c| format!("{}=0", c.name()))
@@ -220,7 +220,7 @@ impl Field {
         )
     }
 
-    /// The factor of the covariance of a group that the rows do not contain, if groups are independent.
+    /// Returns the factor of the covariance of a group that the rows do not contain, if groups are independent.
     pub(super) fn new_group(&self, values: &[f64]) -> Option<Dense> {
         match self.family {
             FieldKind::Correlated { size, .. } => Some(root(size, values)),

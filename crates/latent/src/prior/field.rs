@@ -55,7 +55,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The logarithm of the product of the non-zero eigenvalues of DᵀD, which equals |DDᵀ|.
+    /// Computes the logarithm of the product of the non-zero eigenvalues of DᵀD, which equals |DDᵀ|.
     fn log_determinant(self) -> f64 {
         let n = self.nodes as f64;
         match (self.order, self.cyclic) {
@@ -583,7 +583,7 @@ impl Field {
         )
     }
 
-    /// Whether the stated determinant is that of a product of conditional densities. It then differs from the
+    /// Returns whether the stated determinant is that of a product of conditional densities. It then differs from the
     /// determinant of Q, because the flat directions depend on θ.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
@@ -685,7 +685,7 @@ impl Field {
         self.null_space.as_ref()
     }
 
-    /// Number of latent variables that rows can refer to: all, or the first half for BYM2.
+    /// Returns the number of latent variables that rows can refer to: all, or the first half for BYM2.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -714,8 +714,8 @@ impl Field {
         }
     }
 
-    /// The prior of a hyperparameter. If its row specifies a prior of a standard deviation, this is the standard
-    /// deviation of the field.
+    /// Returns the prior of a hyperparameter. If its row specifies a prior of a standard deviation, this is the
+    /// standard deviation of the field.
     pub(super) fn prior(
         &self,
         hyper: &Hyper,
@@ -743,9 +743,10 @@ impl Field {
         }
     }
 
-    /// The logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a share φ of
-    /// the structured part from BYM2 without it. With the eigenvalues γ of the scaled field's covariance, `KLD = ½ Σ
-    /// (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat directions.
+    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a
+    /// share φ of the structured part from BYM2 without it. With the eigenvalues γ of the scaled field's covariance,
+    /// `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat
+    /// directions.
     fn distance(&self) -> Result<Curve, Error> {
         let FieldKind::Bym2 { nodes, scaled } = &self.family else {
             return Err(Error::Prior("only BYM2 has a share `phi`".to_owned()));

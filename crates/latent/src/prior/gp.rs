@@ -83,8 +83,8 @@ impl GaussianProcess {
         &self.settings
     }
 
-    /// The kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. The default
-    /// for both is the latent variables' own points.
+    /// Returns the kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. The
+    /// default for both is the latent variables' own points.
     fn kernels<'a>(
         &self,
         values: &'a [f64],

@@ -178,9 +178,9 @@ pub(super) enum Between {
 }
 
 impl Index {
-    /// Evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest distance
-    /// between two values. The user may set each of the three. With interpolation, the step is longer if there would be
-    /// too many nodes, and the returned note reports this.
+    /// Returns evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest
+    /// distance between two values. The user may set each of the three. With interpolation, the step is longer if there
+    /// would be too many nodes, and the returned note reports this.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -264,8 +264,8 @@ impl Index {
         Ok((line, note))
     }
 
-    /// For each row of an interpolated line, the node before it and the weight of the node after it. The result is
-    /// `None` if all rows are at nodes.
+    /// Returns, for each row of an interpolated line, the node before it and the weight of the node after it. The
+    /// result is `None` if all rows are at nodes.
     pub(super) fn between(
         &self,
         source: &dyn Source,
@@ -302,8 +302,8 @@ impl Index {
         }
     }
 
-    /// The node of each row, or an error with the number of a new group. Rows of the same new group have the same
-    /// number.
+    /// Returns the node of each row, or an error with the number of a new group. Rows of the same new group have the
+    /// same number.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -491,8 +491,8 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square around it, as `units` require, of the values in these rows. The result is `None` if
-    /// all values are equal up to rounding, or zero without centring.
+    /// Computes the centre and the root mean square around it, as `units` require, of the values in these rows. The
+    /// result is `None` if all values are equal up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
         source: &dyn Source,
@@ -511,7 +511,7 @@ impl Covariate {
         Ok((scale > CONSTANT * size).then_some((centre, scale)))
     }
 
-    /// The covariates of a column: the column itself, or all of its levels except the first.
+    /// Returns the covariates of a column: the column itself, or all of its levels except the first.
     pub(super) fn of(
         source: &dyn Source,
         column: &str,

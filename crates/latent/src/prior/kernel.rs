@@ -85,8 +85,8 @@ impl Shape {
         }
     }
 
-    /// g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because g is multiplied by
-    /// s.
+    /// Computes g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because g is
+    /// multiplied by s.
     fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
         let rate = self.exponent(s, &mut e);
@@ -104,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The exponent of the profile, which is −s/2 or, with the returned rate, −rate·√s.
+    /// Computes the exponent of the profile, which is −s/2 or, with the returned rate, −rate·√s.
     fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
@@ -133,8 +133,8 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// The points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits in inner
-    /// products.
+    /// Returns the points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits
+    /// in inner products.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {

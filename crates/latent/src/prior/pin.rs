@@ -162,7 +162,7 @@ pub(super) fn times(a: &Dense, b: &Dense) -> Dense {
     out
 }
 
-/// The matrix T with `flat T = orthonormal`.
+/// Computes the matrix T with `flat T = orthonormal`.
 fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
     // R = Qᵀ flat is upper triangular, and T is its inverse.
     let r = flat.cols;
@@ -186,7 +186,7 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// The component of a column that is orthogonal to other, orthonormal columns.
+/// Computes the component of a column that is orthogonal to other, orthonormal columns.
 fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut out = column.to_vec();
     for _ in 0..2 {
@@ -209,7 +209,7 @@ fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
     (0..coefficients.cols).map(one).collect()
 }
 
-/// Orthonormal columns with the same span, without columns of negligible length.
+/// Computes orthonormal columns with the same span, without columns of negligible length.
 fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let mut out: Vec<Vec<f64>> = Vec::new();
     for column in columns {
@@ -224,8 +224,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Coefficient vectors of unit length with a negligible and with a substantial image under the columns, from the
-/// eigenvectors of the columns' inner products.
+/// Computes coefficient vectors of unit length with a negligible and with a substantial image under the columns, from
+/// the eigenvectors of the columns' inner products.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

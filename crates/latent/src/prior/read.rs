@@ -54,8 +54,8 @@ impl Piece {
     }
 }
 
-/// Coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New rows get
-/// numbers that no old row has.
+/// Returns coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New rows
+/// get numbers that no old row has.
 pub(super) fn coordinates(
     reader: &Reader,
     source: &dyn Source,
@@ -97,8 +97,8 @@ pub(super) fn coordinates(
 /// variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
-/// The design of rows over the pieces' latent variables, and the new nodes of each row. Rows of one new group share a
-/// node.
+/// Returns the design of rows over the pieces' latent variables, and the new nodes of each row. Rows of one new group
+/// share a node.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -200,8 +200,8 @@ pub(super) fn design(
     Ok((Design::Sparse(sparse), fresh))
 }
 
-/// The design of covariates and common levels. The result is `None` for other parts, and for a single level, for which
-/// an index costs less.
+/// Returns the design of covariates and common levels. The result is `None` for other parts, and for a single level,
+/// for which an index costs less.
 fn dense(
     pieces: &[Piece],
     source: &dyn Source,

@@ -132,12 +132,13 @@ impl Builder<'_, '_> {
         self.known.setting(name, &self.label, from_data, unit)
     }
 
-    /// The effect of a variable with this factor, in the table's units, that equals 1 in the model.
+    /// Returns the effect of a variable with this factor, in the table's units, that equals 1 in the model.
     fn unit(&self, factor: &Option<Covariate>) -> f64 {
         self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
     }
 
-    /// Effects of several columns in each group, with a variance for each column and a correlation for each pair.
+    /// Returns effects of several columns in each group, with a variance for each column and a correlation for each
+    /// pair.
     fn correlated(&self, reader: &Reader) -> Result<Field, SpecError> {
         let known = self.known;
         let fail = |message: &str| known.error(&known.call.name.span, message);
@@ -232,7 +233,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The variance of a factor. For later factors of a product it is 1 by default.
+    /// Returns the variance of a factor. For later factors of a product it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
         // A product has the response's unit only once.
         let mut variance = match self.later_factor {
@@ -399,7 +400,8 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// The number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, and otherwise 1.
+    /// Returns the number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, and otherwise
+    /// 1.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -422,7 +424,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// The nodes in the column `on=`, or one node per row without this key.
+    /// Returns the nodes in the column `on=`, or one node per row without this key.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },

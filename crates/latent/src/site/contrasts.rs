@@ -38,7 +38,7 @@ pub(crate) fn count(size: usize) -> usize {
     size * (size + 1) / 2
 }
 
-/// The pairs of predictors, except the pairs with the reference, in the order of their contrasts.
+/// Returns the pairs of predictors, except the pairs with the reference, in the order of their contrasts.
 fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
@@ -141,7 +141,8 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are set to 0.
+/// Computes the Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are
+/// set to 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -366,7 +367,7 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// The number of predictors of an observation, if the bound couples them so that contrasts are needed.
+/// Returns the number of predictors of an observation, if the bound couples them so that contrasts are needed.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
@@ -413,7 +414,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// A fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
+/// Returns a fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();
@@ -455,7 +456,7 @@ mod tests {
         (contrasted(mean, size), v)
     }
 
-    /// E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z on either side.
+    /// Computes E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z on either side.
     fn brute_force(
         mean: &[f64],
         c: impl Fn(usize, usize) -> f64,

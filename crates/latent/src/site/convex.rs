@@ -154,7 +154,7 @@ impl Convex {
         }
     }
 
-    /// The α with `φ′(α) = slope`. If rounding puts it at an end of the domain, it moves inside.
+    /// Computes the α with `φ′(α) = slope`. If rounding puts it at an end of the domain, it moves inside.
     fn at_slope(&self, slope: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
@@ -189,8 +189,9 @@ impl Convex {
         self.at_slope(slope)
     }
 
-    /// A point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the natural
-    /// parameter φ′, so it never leaves the domain. If λ is unbounded, it grows linearly once it is e times as large.
+    /// Computes a point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the
+    /// natural parameter φ′, so it never leaves the domain. If λ is unbounded, it grows linearly once it is e times as
+    /// large.
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
@@ -253,8 +254,8 @@ impl Convex {
         }
     }
 
-    /// The site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a form
-    /// without cancellation if there is one.
+    /// Computes the site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a
+    /// form without cancellation if there is one.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
@@ -296,7 +297,7 @@ impl Convex {
         }
     }
 
-    /// A rough α that depends only on the response and is well inside the domain.
+    /// Returns a rough α that depends only on the response and is well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { sign, .. } if sign > 0.0 => 0.5,
@@ -307,7 +308,7 @@ impl Convex {
     }
 }
 
-/// `e^x − 1 − x`, accurate near 0.
+/// Computes `e^x − 1 − x`, accurate near 0.
 fn expm1_minus(x: f64) -> f64 {
     if x.abs() < 0.03 {
         x * x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0 + x / 720.0))))
@@ -325,7 +326,7 @@ fn above(x: f64) -> f64 {
     x + (x.abs() * 4.0 * f64::EPSILON).max(1e-300)
 }
 
-/// The root z of `z = x + (1 − 2σ(z)) v/2`, which is the logit of the tilted bound's ω and has the sign of x.
+/// Computes the root z of `z = x + (1 − 2σ(z)) v/2`, which is the logit of the tilted bound's ω and has the sign of x.
 ///
 /// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` increases and is concave, and at `x/(1 + v/4)` it is at most 0, so
 /// Newton's method from there never oversteps. It converges quadratically, so a step of 1e-8 is the last.
@@ -396,7 +397,7 @@ mod tests {
         sites
     }
 
-    /// The supremum by golden-section search over the domain, limited to ±`reach`.
+    /// Computes the supremum by golden-section search over the domain, limited to ±`reach`.
     fn supremum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
         let ratio = 0.5 * (5f64.sqrt() - 1.0);
         for _ in 0..200 {

@@ -25,21 +25,22 @@ use crate::linear::kernels::sum;
 pub(crate) trait Potential: Clone + Debug + Send + Sync {
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V);
 
-    /// The distance from the real line within which the function is analytic.
+    /// Returns the distance from the real line within which the function is analytic.
     fn width(&self) -> f64;
 }
 
 /// The potentials of all observations, of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
-    /// The expectation of each potential, with its derivatives with respect to m and v. All slices have the same
-    /// length.
+    /// Computes the expectation of each potential, with its derivatives with respect to m and v. All slices have the
+    /// same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
     fn width(&self, n: usize) -> f64;
 
-    /// Largest difference in nats of a value from its prediction by the derivatives, summed over all potentials.
+    /// Returns the largest difference in nats of a value from its prediction by the derivatives, summed over all
+    /// potentials.
     fn discord(&self) -> f64 {
         0.0
     }
@@ -95,7 +96,7 @@ impl Nodes {
         }
     }
 
-    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
+    /// Computes `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
     #[inline(always)]
     fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
         let (m, sd) = (V::splat(m), V::splat(sd));
@@ -146,7 +147,7 @@ impl Quadrature {
         }
     }
 
-    /// The rule for a function that is analytic within `width`, over a normal distribution with this spread.
+    /// Returns the rule for a function that is analytic within `width`, over a normal distribution with this spread.
     pub(crate) fn nodes(&self, width: f64, sd: f64) -> &Nodes {
         if let Some(nodes) = &self.given {
             return nodes;
@@ -155,7 +156,7 @@ impl Quadrature {
         self.levels[level].get_or_init(|| Nodes::trapezoid(level))
     }
 
-    /// E h(η) for η ~ N(m, v), where h is analytic within `width`.
+    /// Computes E h(η) for η ~ N(m, v), where h is analytic within `width`.
     pub(crate) fn expectation(&self, width: f64, m: f64, v: f64, h: impl Fn(f64) -> f64) -> f64 {
         let sd = v.max(0.0).sqrt();
         let rule = self.nodes(width, sd);
@@ -165,8 +166,8 @@ impl Quadrature {
     }
 }
 
-/// The uncertainty in nats of the sum of expectations at these marginals, which is its change with twice the number of
-/// nodes.
+/// Computes the uncertainty in nats of the sum of expectations at these marginals, which is its change with twice the
+/// number of nodes.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
@@ -236,7 +237,7 @@ mod tests {
         }
     }
 
-    /// E h by Simpson's rule on twelve standard deviations on either side.
+    /// Computes E h by Simpson's rule on twelve standard deviations on either side.
     fn simpson(m: f64, sd: f64, h: impl Fn(f64) -> f64) -> f64 {
         let steps = 40_000;
         let width = 24.0 / f64::from(steps);

@@ -82,12 +82,13 @@ fn middle(a: f64, b: f64) -> f64 {
     0.5 * a + 0.5 * b
 }
 
-/// ∂f/∂m at (0, 1), which is an α inside the domain.
+/// Returns ∂f/∂m at (0, 1), which is an α inside the domain.
 pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }
 
-/// A point on a path from α. The path is straight in φ′ for small steps, and in the logarithm of φ′ for large ones.
+/// Returns a point on a path from α. The path is straight in φ′ for small steps, and in the logarithm of φ′ for large
+/// ones.
 pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     let step = at.phi2 * d;
     let size = step.abs();

@@ -49,7 +49,7 @@ fn eight<V: F64x8>(sites: &[Convex]) -> Option<Eight<V>> {
     })
 }
 
-/// The root z of `z = x + (1 − 2σ(z)) v/2`, as in `convex`.
+/// Finds the root z of `z = x + (1 − 2σ(z)) v/2`, as in `convex`.
 #[inline(always)]
 fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
     let (one, half, quarter) = (V::splat(1.0), V::splat(0.5), V::splat(0.25));
@@ -68,7 +68,7 @@ fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
 }
 
 impl<V: F64x8> Eight<V> {
-    /// `f` without its constant, and its derivatives by m and v.
+    /// Computes `f` without its constant, and its derivatives by m and v.
     #[inline(always)]
     fn value(&self, m: V, v: V) -> (V, V, V) {
         let half = V::splat(0.5);

@@ -18,8 +18,8 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// The probabilities p_k for k < K, followed by p_K. The observed category's probability is one minus the others,
-    /// which preserves small complements.
+    /// Returns the probabilities p_k for k < K, followed by p_K. The observed category's probability is one minus the
+    /// others, which preserves small complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -48,7 +48,7 @@ impl Multinomial {
         1.0 / last
     }
 
-    /// The largest t for which α + t d is in the closed domain.
+    /// Returns the largest t for which α + t d is in the closed domain.
     pub(crate) fn reach(&self, alpha: &[f64], direction: &[f64]) -> f64 {
         let p = self.probabilities(alpha);
         let last: f64 = -direction.iter().sum::<f64>();

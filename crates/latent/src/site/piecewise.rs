@@ -24,7 +24,7 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pieces(Vec<Piece>);
 
-/// The lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
+/// Computes the lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
 fn interpolate(low: f64, high: f64) -> (Piece, f64) {
     let (centre, half) = (0.5 * (low + high), 0.5 * (high - low));
     // In t = (x − centre)/half the nodes are −r, 0, r with r = √3/2.
@@ -155,7 +155,7 @@ impl Edge {
         }
     }
 
-    /// `z^power φ(z)`, which is 0 at infinity.
+    /// Computes `z^power φ(z)`, which is 0 at infinity.
     fn weighted(&self, power: i32) -> f64 {
         if self.density == 0.0 {
             0.0

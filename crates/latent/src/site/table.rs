@@ -65,7 +65,7 @@ impl Sites {
         )
     }
 
-    /// f with its derivatives, one per predictor. The first predictor of a vector site has the site's whole f.
+    /// Computes f with its derivatives, one per predictor. The first predictor of a vector site has the site's whole f.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -90,7 +90,7 @@ impl Sites {
         }
     }
 
-    /// E h(η_n) for another function by the same rule if the rule is quadrature, and NaN otherwise.
+    /// Computes E h(η_n) for another function by the same rule if the rule is quadrature, and NaN otherwise.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -98,7 +98,7 @@ impl Sites {
         }
     }
 
-    /// The uncertainty in nats of the sum of the sites at these marginals, which is 0 without approximations.
+    /// Computes the uncertainty in nats of the sum of the sites at these marginals, which is 0 without approximations.
     pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
@@ -106,7 +106,8 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites may differ from the prediction of its derivatives, beyond rounding.
+    /// Returns the number of nats by which the sum of the sites may differ from the prediction of its derivatives,
+    /// beyond rounding.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -114,8 +115,8 @@ impl Sites {
         }
     }
 
-    /// Natural parameters (b, λ) at which the fixed point starts. For a convex dual they are those after one step from
-    /// the data's own guess, and otherwise those at the prior mean.
+    /// Returns natural parameters (b, λ) at which the fixed point starts. For a convex dual they are those after one
+    /// step from the data's own guess, and otherwise those at the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {
@@ -200,7 +201,7 @@ impl DualSites {
         }
     }
 
-    /// The largest t ≥ 0 for which α + t d is in the closed domain.
+    /// Returns the largest t ≥ 0 for which α + t d is in the closed domain.
     pub(crate) fn reach(&self, alpha: &[f64], direction: &[f64]) -> f64 {
         match self {
             Self::Scalar(sites) => {
@@ -241,8 +242,8 @@ impl DualSites {
         }
     }
 
-    /// The point at `t` on the path from α in a direction, straight in φ′. It is strictly inside the domain, up to
-    /// rounding.
+    /// Returns the point at `t` on the path from α in a direction, straight in φ′. It is strictly inside the domain, up
+    /// to rounding.
     pub(crate) fn along(
         &self,
         alpha: &[f64],
@@ -286,7 +287,7 @@ impl DualSites {
         }
     }
 
-    /// The maximising α at (m, v), strictly inside the domain. `values` are f and its derivatives there.
+    /// Returns the maximising α at (m, v), strictly inside the domain. `values` are f and its derivatives there.
     pub(crate) fn maximisers(&self, m: &[f64], v: &[f64], values: &[Value]) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => map(sites.len(), |n| sites[n].maximiser(m[n], v[n])),
@@ -294,7 +295,7 @@ impl DualSites {
         }
     }
 
-    /// A rough α that depends only on the responses.
+    /// Returns a rough α that depends only on the responses.
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),

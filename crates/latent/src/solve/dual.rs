@@ -213,7 +213,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// D at α. The geometry must be factorised at its λ.
+    /// Computes D at α. The geometry must be factorised at its λ.
     fn dual(&self, alpha: &[f64], predictor: &[f64], phi: f64, log_determinant: f64) -> f64 {
         let centre = &self.problem.centre;
         let linear = sum(alpha.len(), |n| alpha[n] * (predictor[n] + centre[n]));
@@ -225,7 +225,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// All quantities at the state's α, or `None` if the posterior precision is not positive definite.
+    /// Computes all quantities at the state's α, or `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -266,7 +266,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The Newton direction and Σ̃ times it, or `None` if the system is not positive definite.
+    /// Computes the Newton direction and Σ̃ times it, or `None` if the system is not positive definite.
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;

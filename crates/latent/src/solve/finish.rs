@@ -11,7 +11,7 @@ use crate::{Error, Fit, Sensitivity};
 /// of one bound agree within this.
 const STOPPED_SHORT: f64 = 1e-4;
 
-/// The status by a method's own rule, unless the certificate contradicts it.
+/// Returns the status by a method's own rule, unless the certificate contradicts it.
 fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     match gap {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {

@@ -68,7 +68,7 @@ struct Point {
     bound: f64,
 }
 
-/// (b, λ) of the warm fit, or otherwise of the sites at their own data.
+/// Returns (b, λ) of the warm fit, or otherwise of the sites at their own data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -112,7 +112,7 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         }
     }
 
-    /// The bound `−Σ f − KL` at (b, λ), with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
+    /// Computes the bound `−Σ f − KL` at (b, λ), with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
     fn point(&mut self, b: &[f64], lambda: &[f64]) -> Option<Point> {
         self.evaluations += 1;
         let n = b.len();
@@ -285,8 +285,8 @@ impl Algorithm for FixedPoint<'_, '_> {
     }
 }
 
-/// The bound after one full step from a point with these α, λ and mean of the linear predictors. Afterwards the
-/// geometry is factorised at λ.
+/// Computes the bound after one full step from a point with these α, λ and mean of the linear predictors. Afterwards
+/// the geometry is factorised at λ.
 pub(crate) fn bound_after_step(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -313,8 +313,8 @@ impl FixedPoint<'_, '_> {
     }
 }
 
-/// Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the norm that
-/// gives every coordinate its current scale. The result is `None` without earlier points.
+/// Computes Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the
+/// norm that gives every coordinate its current scale. The result is `None` without earlier points.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

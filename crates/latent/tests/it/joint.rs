@@ -34,7 +34,7 @@ fn agree(what: &str, found: (f64, f64), expected: (f64, f64)) {
     );
 }
 
-/// Models in every regime of the linear algebra, and one whose bound couples the predictors of an observation.
+/// Returns models in every regime of the linear algebra, and one whose bound couples the predictors of an observation.
 fn models() -> Vec<(&'static str, LatentModel)> {
     let wide = model(Likelihood::poisson(), SiteBound::Exact, 7);
     let mut narrow = model(Likelihood::poisson(), SiteBound::Exact, 14);

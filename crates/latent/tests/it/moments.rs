@@ -96,7 +96,8 @@ fn moments_are_those_of_long_chains() {
     }
 }
 
-/// Means and standard deviations of two latent variables by the trapezoidal rule over nine prior standard deviations.
+/// Computes means and standard deviations of two latent variables by the trapezoidal rule over nine prior standard
+/// deviations.
 fn by_quadrature(covariance: &Dense, log_density: impl Fn(usize, f64) -> f64) -> [(f64, f64); 2] {
     let (a, b, c) = (
         covariance.get(0, 0),

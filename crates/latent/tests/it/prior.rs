@@ -277,7 +277,7 @@ fn broken() -> Graph {
     .unwrap()
 }
 
-/// A grid of 4 × 5 cells without two in the middle.
+/// Returns a grid of 4 × 5 cells without two in the middle.
 fn holes() -> Lattice {
     let mask: Vec<bool> = (0..20).map(|i| i != 7 && i != 12).collect();
     Lattice::new(4, 5, Some(&mask)).unwrap()

@@ -80,7 +80,7 @@ fn fields_with_covariates_agree_with_their_covariances() {
     }
 }
 
-/// log p(y) of one observation with one latent variable, by Simpson's rule.
+/// Computes log p(y) of one observation with one latent variable, by Simpson's rule.
 fn evidence(likelihood: Likelihood, y: f64, variance: f64, n: f64) -> f64 {
     let log_density = |eta: f64| likelihood.log_density(eta, y, likelihood.size(1.0, n));
     let steps = 4000;

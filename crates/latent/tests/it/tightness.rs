@@ -7,8 +7,8 @@ use jensen_latent::{
 };
 use jensen_math::rng::{Purpose, Stream};
 
-/// A multinomial regression on an intercept and two covariates with a prior variance of 1, with categories drawn from
-/// the model.
+/// Returns a multinomial regression on an intercept and two covariates with a prior variance of 1, with categories
+/// drawn from the model.
 fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     let size = categories - 1;
     let covariates = |i: usize| [1.0, 2.0 * noise(3 * i) - 1.0, 2.0 * noise(7 * i + 2) - 1.0];
@@ -57,7 +57,8 @@ fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     }
 }
 
-/// Means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and MacKay 2010).
+/// Computes means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and
+/// MacKay 2010).
 fn chain(model: &LatentModel, sweeps: usize) -> Vec<(f64, f64)> {
     let (Design::Dense(w), Some(categories)) = (&model.design, model.likelihood.categories())
     else {

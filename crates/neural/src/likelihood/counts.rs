@@ -30,8 +30,8 @@ pub(super) fn poisson(g: &mut Graph, log_mean: NodeId, x: NodeId) -> NodeId {
     g.sub(linear, rest)
 }
 
-/// `log p(x)` of every count under negative binomial distributions. With a = log μ − log r this is `log Γ(x + r) / Γ(r)
-/// − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`, in which no term overflows for large sizes.
+/// Builds `log p(x)` of every count under negative binomial distributions. With a = log μ − log r this is `log Γ(x + r)
+/// / Γ(r) − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`, in which no term overflows for large sizes.
 pub(super) fn negative_binomial(
     g: &mut Graph,
     log_mean: NodeId,
@@ -80,7 +80,7 @@ pub(super) fn log_size(column: &Column) -> f64 {
     size.clamp(SIZES.0, SIZES.1).ln()
 }
 
-/// The log odds of excess zeros at which half of a column's zeros are excess zeros.
+/// Returns the log odds of excess zeros at which half of a column's zeros are excess zeros.
 pub(super) fn log_odds_of_excess(column: &Column) -> f64 {
     let share = 0.5 * (column.zeros * column.count + 0.5) / (column.count + 1.0);
     (share / (1.0 - share)).ln()

@@ -184,9 +184,9 @@ impl Likelihood {
         }
     }
 
-    /// The outputs at which training starts for a column, heads first. They correspond to the column's mean, and are 0
-    /// for parameters that are not listed. Half a record of either kind is added to shares, so that values that all or
-    /// no records have remain finite.
+    /// Returns the outputs at which training starts for a column, heads first. They correspond to the column's mean,
+    /// and are 0 for parameters that are not listed. Half a record of either kind is added to shares, so that values
+    /// that all or no records have remain finite.
     pub(crate) fn start(self, column: &Column) -> Vec<f64> {
         let Column { count, mean, .. } = *column;
         let odds = (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
@@ -320,7 +320,7 @@ fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
     graph.concat(&groups)
 }
 
-/// `log Σ eˣ`, shifted by the largest element.
+/// Builds `log Σ eˣ`, shifted by the largest element.
 pub(crate) fn log_sum_exp(graph: &mut Graph, x: NodeId) -> NodeId {
     let largest = graph.max(x);
     let pivot = graph.elem(ElemOp::Pivot, &[largest]);

@@ -64,7 +64,7 @@ fn mass(likelihood: Likelihood, mean: f64, x: f64) -> f64 {
     }
 }
 
-/// log p(x) of the values that are present, by Simpson's rule over the latent value.
+/// Computes log p(x) of the values that are present, by Simpson's rule over the latent value.
 fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32]) -> f64 {
     const HALF: i32 = 600;
     const STEP: f64 = 8.0 / HALF as f64;

@@ -8,7 +8,7 @@ use jensen_neural::{
 };
 use jensen_run::{Budget, Control, Identity, Record, run};
 
-/// Rows of eight values between 0 and 1 that no network can predict, so training overfits them.
+/// Returns rows of eight values between 0 and 1 that no network can predict, so training overfits them.
 fn noise(rows: usize, name: &'static str) -> FloatRecords<Vec<f32>> {
     let mut u = vec![0.0; rows * 8];
     let (simd, purpose) = (Simd::detect(), Purpose::new(name));
@@ -109,7 +109,7 @@ fn networks(width: usize) -> Autoencoder {
     networks.with_posterior(log_sds).unwrap()
 }
 
-/// E f(w z + b) over normal w and b and a normal z by trapezoidal sums, which are exact to rounding for such
+/// Computes E f(w z + b) over normal w and b and a normal z by trapezoidal sums, which are exact to rounding for such
 /// integrands.
 fn expected(z: (f64, f64), f: impl Fn(f64) -> f64) -> f64 {
     let nodes: Vec<f64> = (-36..=36).map(|k| f64::from(k) / 5.0).collect();

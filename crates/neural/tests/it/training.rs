@@ -109,7 +109,8 @@ fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
     values
 }
 
-/// The largest mean log likelihood of probabilistic PCA with `latent` factors (Tipping and Bishop 1999, Eq. 8).
+/// Computes the largest mean log likelihood of probabilistic PCA with `latent` factors (Tipping and Bishop 1999, Eq.
+/// 8).
 fn best_pca(data: &[f32], width: usize, latent: usize) -> f64 {
     let n = (data.len() / width) as f64;
     let rows: Vec<&[f32]> = data.chunks(width).collect();
@@ -256,7 +257,7 @@ fn full_bayes_finds_a_known_posterior() {
     );
 }
 
-/// Blurred bars, as 4 × 4 grey images of two families.
+/// Returns blurred bars, as 4 × 4 grey images of two families.
 fn bars(n: usize) -> ByteRecords<Vec<u8>> {
     let mut u = vec![0.0; n * 18];
     fill_uniforms(

@@ -196,7 +196,7 @@ impl Cubic {
         self.knots[j + 1] - self.knots[j]
     }
 
-    /// B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
+    /// Returns B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
     fn bands(&self) -> (Rows, Rows) {
         let n = self.knots.len();
         let (rows, width) = match self.cyclic {

@@ -24,7 +24,7 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether two families have the same responses, predictors on the same scale, and random numbers.
+/// Returns whether two families have the same responses, predictors on the same scale, and random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()

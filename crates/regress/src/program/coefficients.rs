@@ -133,7 +133,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// The residual standard deviation in units of the response's standard deviation, if all rows share one.
+/// Returns the residual standard deviation in units of the response's standard deviation, if all rows share one.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain

@@ -200,7 +200,7 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// The indices of each part's effects among the effects of all parts.
+/// Returns the indices of each part's effects among the effects of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {

@@ -353,8 +353,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Statements that compute the log likelihood of row n, including censoring and bounds. `into` and `close` enclose each
-/// value.
+/// Returns statements that compute the log likelihood of row n, including censoring and bounds. `into` and `close`
+/// enclose each value.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);

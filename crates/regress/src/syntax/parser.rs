@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Span};
 /// Largest nesting depth of parentheses. Deeper nesting is a mistake, and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// The left and right binding strength of an operator. R's `^` is right associative.
+/// Returns the left and right binding strength of an operator. R's `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),

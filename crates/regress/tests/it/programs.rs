@@ -18,7 +18,7 @@ fn made(request: &Request, frame: &Frame) -> Program {
     program(&Regression::new(request, frame).unwrap()).unwrap()
 }
 
-/// A table of twelve rows, some of which lack a value. `by` rescales the column x, and `of` the response.
+/// Returns a table of twelve rows, some of which lack a value. `by` rescales the column x, and `of` the response.
 fn table(by: f64, of: f64) -> Frame {
     let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..12).map(f).collect());
     let letters = ["b", "a", "c"];

@@ -2,7 +2,7 @@
 
 use jensen_math::special;
 
-/// log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
+/// Computes log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
 pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -50,7 +50,7 @@ impl Series {
         Self { counts, logs }
     }
 
-    /// log g(e^y), and the mean and variance of the tilted count.
+    /// Computes log g(e^y), and the mean and variance of the tilted count.
     fn tilt(&self, y: f64) -> (f64, f64, f64) {
         let terms = || self.logs.iter().zip(&self.counts);
         let largest = terms()
@@ -100,7 +100,7 @@ impl Power {
         }
     }
 
-    /// The logarithm of the moment, and the expected count of a category in each group. A group is a number of
+    /// Computes the logarithm of the moment, and the expected count of a category in each group. A group is a number of
     /// categories with the logarithm of their common weight. All other categories have weight zero.
     ///
     /// The coefficient is computed at the tilt whose mean count is n. For n up to [`SINGLE`] it is exact, by
@@ -124,8 +124,8 @@ impl Power {
         (whole * scale, tilted.iter().map(|t| t.1 * scale).collect())
     }
 
-    /// The tilt y at which the mean of the sum of counts is n, and log g, the mean and the variance of each group at
-    /// this tilt.
+    /// Finds the tilt y at which the mean of the sum of counts is n, and log g, the mean and the variance of each group
+    /// at this tilt.
     ///
     /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare,
     /// between bounds that become narrower.
@@ -158,7 +158,7 @@ impl Power {
         }
     }
 
-    /// The probability that the sum of tilted counts is n.
+    /// Computes the probability that the sum of tilted counts is n.
     fn probability(&self, groups: &[(usize, f64)], y: f64, tilted: &[(f64, f64, f64)]) -> f64 {
         let most = self.count as usize;
         let of_group = |((number, weight), t): (&(usize, f64), &(f64, f64, f64))| {
@@ -174,7 +174,8 @@ impl Power {
     }
 }
 
-/// log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s = 1.
+/// Computes log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s =
+/// 1.
 pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
     if s == 1.0 || n <= 0.0 {
         return 0.0;
@@ -184,7 +185,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// The distribution of a sum of `times` independent counts, truncated to the length of `single`.
+/// Computes the distribution of a sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();

@@ -5,7 +5,7 @@ use jensen_math::special;
 use super::moments::{log_moment, power_of};
 use super::*;
 
-/// Σ over all assignments of n tokens to J categories of E[Π p^s], by enumeration.
+/// Computes Σ over all assignments of n tokens to J categories of E[Π p^s], by enumeration.
 fn enumerated(categories: usize, a: f64, n: u32, s: f64) -> f64 {
     let mut total = 0.0;
     for code in 0..(categories as u64).pow(n) {
@@ -104,7 +104,7 @@ fn log_c_is_exact_for_one_topic_and_close_for_two() {
     }
 }
 
-/// log C for two topics, as the sum over their tokens, with the documents' weights by convolution.
+/// Computes log C for two topics, as the sum over their tokens, with the documents' weights by convolution.
 fn of_two_topics(prior: &Sizes, s: f64) -> f64 {
     let (n, d) = (prior.tokens as usize, prior.documents as usize);
     let choose = |j: usize| {
@@ -240,7 +240,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     }
 }
 
-/// log C by the sum over all topics and words of all tokens, with N tokens in each of D documents.
+/// Computes log C by the sum over all topics and words of all tokens, with N tokens in each of D documents.
 fn whole_sum(prior: &Sizes, s: f64) -> f64 {
     let (k, v) = (prior.topics, prior.terms);
     let (documents, length) = (prior.documents as usize, prior.tokens as usize);

@@ -12,7 +12,7 @@ use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use super::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// The table of a run after some epochs with drifting parameters, which only visits fill.
+/// Returns the table of a run after some epochs with drifting parameters, which only visits fill.
 fn filled<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -60,9 +60,9 @@ fn filled_in_turn<D: RecordDensity>(
     tables
 }
 
-/// Patterns of signs under which every coordinate has mean zero and variance one, and no two are correlated. The signs
-/// are Walsh functions other than the constant one, and every pattern also occurs with opposite signs. The mean of a
-/// second-order expansion over the patterns is its expectation, and so is the mean of an odd function.
+/// Returns patterns of signs under which every coordinate has mean zero and variance one, and no two are correlated.
+/// The signs are Walsh functions other than the constant one, and every pattern also occurs with opposite signs. The
+/// mean of a second-order expansion over the patterns is its expectation, and so is the mean of an odd function.
 fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
     let count = (coordinates + 1).next_power_of_two();
     let sign = |pattern: usize, coordinate: usize| {
@@ -76,7 +76,7 @@ fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The gradient of the bound from the derivatives of the density, averaged over draws and all records.
+/// Computes the gradient of the bound from the derivatives of the density, averaged over draws and all records.
 fn reference<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -337,8 +337,8 @@ fn estimators_in_turn_do_not_disturb_each_other() {
     }
 }
 
-/// The full gradient of the bound with standard normal coefficients. The likelihood's part comes from integrals over
-/// each record's predictor by the trapezoidal rule, and the prior's part has a closed form.
+/// Computes the full gradient of the bound with standard normal coefficients. The likelihood's part comes from
+/// integrals over each record's predictor by the trapezoidal rule, and the prior's part has a closed form.
 fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
     let d = model.dim();
     let n = model.records();
@@ -490,7 +490,7 @@ fn the_expansion_is_of_second_order() {
     assert!((ratio - 2.0).abs() < 0.1, "naive: {ratio}");
 }
 
-/// The gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
+/// Computes the gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
 fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64> {
     let (d, batch): (usize, Vec<u32>) = (model.dim(), (3..12).collect());
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));

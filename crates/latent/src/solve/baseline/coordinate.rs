@@ -73,7 +73,7 @@ impl Coordinate<'_, '_> {
         )
     }
 
-    /// The variance of predictor `i` that is consistent with its cavity.
+    /// Computes the variance of predictor `i` that is consistent with its cavity.
     fn variance(&self, i: usize, mean: f64, start: f64, cavity: f64) -> f64 {
         let mut v = start;
         for _ in 0..200 {

@@ -138,7 +138,7 @@ impl<O: Objective> Lbfgs<O> {
         })
     }
 
-    /// A point that satisfies the weak Wolfe conditions, found by bisection, with the next share to try. If there is
+    /// Finds a point that satisfies the weak Wolfe conditions by bisection, with the next share to try. If there is
     /// none, the result is the best point with a sufficient increase.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
         let mut t = if state.pairs.is_empty() {

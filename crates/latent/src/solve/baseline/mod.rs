@@ -56,8 +56,8 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`. α and λ come from the sites.
-/// The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
+/// Returns the solution at marginals (m̄, v̄) that a solver reached with the objective `bound`. α and λ come from the
+/// sites. The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
 /// Afterwards the geometry is factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,

@@ -28,7 +28,7 @@ impl Opper<'_, '_> {
         }
     }
 
-    /// (S∘S) x at the factorised λ.
+    /// Computes (S∘S) x at the factorised λ.
     fn squared_times(&mut self, x: &[f64]) -> Vec<f64> {
         let model = self.problem.model;
         match &mut self.problem.geometry {

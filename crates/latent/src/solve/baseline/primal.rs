@@ -64,7 +64,7 @@ impl<'p, 'm> Primal<'p, 'm> {
         })
     }
 
-    /// a and C from the packed coordinates, which are a followed by the columns of C from the diagonal down.
+    /// Returns a and C from the packed coordinates, which are a followed by the columns of C from the diagonal down.
     fn unpack(&self, x: &[f64]) -> (Vec<f64>, Dense) {
         let n = self.map.cols;
         let mut c = Dense::zeros(n, n);
