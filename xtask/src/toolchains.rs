@@ -81,8 +81,8 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs the unit tests of the kernels on whole vectors under Miri, with scalar instructions because Miri does not support
-/// vector instructions.
+/// Runs the unit tests of the kernels on whole vectors under Miri, with scalar instructions because Miri does not
+/// support vector instructions.
 pub fn miri(root: &Path) -> Result<Ended, String> {
     if !run::has(NIGHTLY, &["cargo", "miri", "--version"]) {
         return Ok(Ended::Skipped(

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
 pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     std::panic::set_hook(Box::new(|panic| {
         let words = panic.to_string();
-        // SAFETY: the text lives until the page has read it.
+        // SAFETY: the text remains valid until the page has read it.
         unsafe { panicked(words.as_ptr(), words.len()) };
     }));
     // SAFETY: by the contract of this function.
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     answer_with(&match task {
         Ok(task) => crate::fit(&task, &now, &mut |word| {
             let word = word.to_string();
-            // SAFETY: the text lives until the page has read it.
+            // SAFETY: the text remains valid until the page has read it.
             unsafe { tell(word.as_ptr(), word.len()) };
         }),
         Err(error) => json!({ "error": error.to_string() }),

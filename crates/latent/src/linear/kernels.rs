@@ -195,7 +195,7 @@ simd_fn! {
         let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
         for (a, b) in a.zip(b) {
             for (k, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: both chunks hold this many vectors.
+                // SAFETY: both chunks contain this many vectors.
                 *sum = unsafe {
                     V::load(a.as_ptr().add(k * LANES)).fma(V::load(b.as_ptr().add(k * LANES)), *sum)
                 };
@@ -223,7 +223,7 @@ fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     let (xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact_mut(LANES));
     let rest = xs.remainder();
     for (x, y) in xs.zip(ys.by_ref()) {
-        // SAFETY: both chunks hold eight numbers.
+        // SAFETY: both chunks contain eight numbers.
         unsafe { f(V::load(x.as_ptr()), V::load(y.as_ptr())).store(y.as_mut_ptr()) };
     }
     let (mut x, mut y) = ([0.0; LANES], [0.0; LANES]);

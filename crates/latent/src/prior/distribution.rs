@@ -139,8 +139,8 @@ impl Distribution {
         Ok(Some((row.make)(&numbers)))
     }
 
-    /// Returns the density of a hyperparameter whose penalised-complexity prior is defined by `tail`, in units of
-    /// `unit`.
+    /// Returns the density of a hyperparameter in units of `unit`. `tail` is the quantity that defines a
+    /// penalised-complexity prior.
     pub fn density(&self, tail: Tail, unit: f64) -> PriorDensity {
         let density = match self {
             Self::Tail { at, probability } => tail.density(*at, *probability),

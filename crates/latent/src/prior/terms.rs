@@ -29,7 +29,7 @@ pub struct Hyper {
     pub name: &'static str,
     /// The allowed values.
     pub range: Range,
-    /// Its default or starting value. If it is `None`, the data determine the value.
+    /// The default or starting value. If it is `None`, the data determine the value.
     pub start: Option<f64>,
     /// Whether Jensen learns the hyperparameter if the user gives no value.
     pub learnt: bool,

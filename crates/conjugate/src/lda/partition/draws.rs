@@ -14,7 +14,8 @@ const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition")
 /// c, the logarithm inside both averages.
 ///
 /// It is used only for the comparison in the module's documentation, because the largest draw dominates both averages
-/// of high powers. It computes K V powers per draw, and K per pair of draws.
+/// of high powers. The cost is K V powers per draw, and K operations per pair of
+/// draws.
 pub fn log_partition_by_draws(
     prior: &Sizes,
     inverse: &[f64],
