@@ -49,7 +49,6 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     targets.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
 }
 
-/// Returns whether the file of a link exists and, if it is a page, the heading.
 fn leads_somewhere(page: &Path, link: &str) -> bool {
     let (file, heading) = link.split_once('#').unwrap_or((link, ""));
     let target = match file {

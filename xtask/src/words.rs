@@ -232,7 +232,6 @@ fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), Strin
     Ok(())
 }
 
-/// Reports words in a page, except in its code.
 fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = shown(path, root);

@@ -587,7 +587,6 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The step number counts from iteration `counted`.
     fn steps(&self, done: u64, counted: u64) -> u64 {
         if counted > 0 {
             return done - counted;

@@ -55,7 +55,6 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 /// The state of a run over several candidates.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
-    /// Index of the candidate that is being fitted.
     at: u64,
     begun: u64,
     current: Inner,

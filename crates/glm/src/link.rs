@@ -228,7 +228,6 @@ fn add(x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// Computes the products `sₙ η` of the predictors and the signs of their records.
 fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     let mut x = eta.to_vec();
     for (x, &n) in x.chunks_exact_mut(lanes).zip(batch) {

@@ -370,7 +370,6 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     }
 }
 
-/// Computes `sums += value · W[column, ·]` for the vectors that begin at `starts`.
 #[inline(always)]
 unsafe fn add_scaled<V: F64x8, const C: usize>(
     (column, value): (usize, f64),

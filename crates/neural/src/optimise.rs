@@ -81,7 +81,7 @@ impl Optimiser {
         }
     }
 
-    /// Returns the number of numbers in the state per weight.
+    /// Returns the number of values that the optimiser stores per weight.
     pub(crate) fn slots(self) -> usize {
         match self {
             Self::Sgd { .. } => 0,

@@ -63,7 +63,6 @@ pub(crate) struct Parameter {
     pub spec: TensorSpec,
     mean: Learned,
     log_sd: Option<Learned>,
-    /// The standard normal numbers of the current draw, and the draw.
     noise: Vec<f32>,
     drawn: Vec<f32>,
 }
@@ -90,7 +89,6 @@ struct Tile<'a> {
     prior: f32,
 }
 
-/// Number of weights that are drawn, or whose gradients are computed, together.
 const CHUNK: usize = 2048;
 
 /// Draws of weights during training, one per minibatch.
@@ -498,7 +496,6 @@ impl Moving<'_> {
     }
 }
 
-/// The rest of a tensor after tiles were taken from its front.
 struct Rest<'a>(Moving<'a>);
 
 impl<'a> Rest<'a> {

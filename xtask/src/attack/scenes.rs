@@ -287,7 +287,6 @@ fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     Ok(scenes)
 }
 
-/// Auto-encoders with weights that are estimated, and with weights that have a posterior.
 fn of_pictures(desk: &Path) -> Result<Vec<Scene>, String> {
     let images = written(desk, "images-idx3", &images())?;
     let scene = |name, flags: &str| Scene {

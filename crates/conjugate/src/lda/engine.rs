@@ -30,7 +30,6 @@ pub struct LdaEngine<'a> {
     /// Number of documents up to the end of each shard.
     ends: Vec<usize>,
     part: Part,
-    /// The reason why a shard did not answer.
     lost: Option<String>,
 }
 

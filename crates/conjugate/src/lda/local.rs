@@ -239,7 +239,6 @@ impl Solver {
         self.keep(&kept, old, new, least);
     }
 
-    /// The padding gets the total γ `padding`.
     fn keep(&mut self, kept: &[usize], old: usize, new: usize, padding: f32) {
         let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
         squeeze(&mut self.t, kept, old, new, 0.0);
@@ -594,7 +593,6 @@ impl Solver {
         self.t[columns..self.stride].fill(0.0);
     }
 
-    /// Infers E[1/T] of the document, for an α that is the same for all topics.
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();

@@ -341,7 +341,6 @@ struct Pursuit<'a> {
 impl<'a> Pursuit<'a> {
     const SAMPLE: usize = 2000;
     const SWEEPS: usize = 5;
-    /// Number of iterations that update a factor to the mean of residuals.
     const ROUNDS: usize = 3;
 
     fn of(model: &'a FactorialMixture, stream: &mut Stream) -> Self {

@@ -173,7 +173,6 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     out
 }
 
-/// Computes the contribution of the rows `start..end` to the lower triangle.
 fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     let mut out = Dense::zeros(w.cols, w.cols);
     let mut scaled = Dense::zeros(ROWS.min(end - start), w.cols);

@@ -217,7 +217,6 @@ simd_fn! {
     }
 }
 
-/// Computes `y = f(x, y)` element by element, for slices of the same length.
 #[inline(always)]
 fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     let (xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact_mut(LANES));

@@ -106,7 +106,7 @@ impl Narrow {
         Some(log_determinant(&self.factor))
     }
 
-    /// C = R L⁻ᵀ, so that V = CCᵀ.
+    /// Computes C = R L⁻ᵀ, for which V = CCᵀ.
     pub(crate) fn half(&self) -> Dense {
         // Cᵀ = L⁻¹Rᵀ.
         let n = self.latents;

@@ -12,7 +12,6 @@ use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// The positions of the supernodes in the elimination tree, computed once per pattern.
 pub(crate) struct Order {
     /// Supernodes by depth, roots first.
     levels: Vec<Vec<usize>>,

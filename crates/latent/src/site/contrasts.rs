@@ -85,7 +85,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// A single contrast has no likelihood.
+    /// A single contrast has no likelihood of its own.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,

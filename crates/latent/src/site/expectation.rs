@@ -29,7 +29,6 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
     fn width(&self) -> f64;
 }
 
-/// The potentials of all observations, of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
     /// Computes the expectation of each potential, with its derivatives with respect to m and v. All slices have the
     /// same length.
@@ -116,7 +115,6 @@ impl Nodes {
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
-    /// Trapezoidal rules, computed on first use.
     levels: Vec<OnceLock<Nodes>>,
     /// Whether to use twice the nodes that the spread needs, to estimate the error of other rules.
     pub(crate) finer: bool,

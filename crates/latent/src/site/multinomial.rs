@@ -88,7 +88,7 @@ impl Multinomial {
         }
     }
 
-    /// A rough α that depends only on the category.
+    /// Writes a rough α that depends only on the category.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {

@@ -98,7 +98,6 @@ const APPROACH: u64 = 60;
 const NEAR: f64 = 0.02;
 
 pub(crate) struct Start {
-    /// α, strictly inside the domain.
     alpha: Vec<f64>,
     /// The vector m̄ = μ̃ − Σ̃α.
     predictor: Vec<f64>,
@@ -548,7 +547,7 @@ impl Algorithm for Dual<'_, '_> {
     }
 }
 
-/// L-BFGS with a preconditioner: the direction `−H g` and Σ̃ times it.
+/// Computes the L-BFGS direction `−H g` with a preconditioner, and Σ̃ times it.
 fn quasi_newton(
     pairs: &VecDeque<Pair>,
     gradient: &[f64],

@@ -327,7 +327,6 @@ fn normals(seed: u64, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Computes the share of simulated data sets whose level is in its 90 % interval.
 fn covered(groups: usize, data_sets: u64) -> f64 {
     let n = 4 * groups;
     let group: Vec<f64> = (0..n).map(|i| (i / 4) as f64).collect();

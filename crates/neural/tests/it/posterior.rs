@@ -19,7 +19,6 @@ fn noise(rows: usize, name: &'static str) -> FloatRecords<Vec<f32>> {
     }
 }
 
-/// Validates on other noise.
 fn trained(iterations: u64, patience: Option<u64>) -> (Trained, Vec<Record>) {
     let (data, other) = (noise(20, "noise"), noise(200, "other noise"));
     let architecture = Architecture::paper(8, 2, 12, Likelihood::Bernoulli);

@@ -200,7 +200,6 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// Returns the indices of each part's effects among the effects of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {

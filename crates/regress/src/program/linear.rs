@@ -38,7 +38,6 @@ pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns the name of a statistic of the response, or of one of several responses.
 fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
     let categories = writer.regression.observed.categories.iter();
     let own = predictor.parameter.strip_prefix("mu_");
