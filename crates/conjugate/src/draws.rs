@@ -9,8 +9,8 @@ pub(crate) fn normal(stream: &mut Stream) -> f64 {
 
 /// Returns the logarithm of a draw from Gamma(shape, 1).
 ///
-/// Shapes of at least 1 use the method of Marsaglia and Tsang (2000). For smaller shapes, log G(shape) = log G(shape +
-/// 1) + log(U) / shape, which does not underflow for any shape.
+/// Shapes of at least 1 use the method of Marsaglia and Tsang (2000). For smaller shapes, `log G(shape) =
+/// log G(shape + 1) + log(U) / shape`, which does not underflow for any shape.
 pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let power = stream.uniform().ln() / shape;

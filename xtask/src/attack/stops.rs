@@ -65,6 +65,7 @@ impl Took {
     }
 }
 
+/// Stops every command at random moments, by Ctrl-C or by a time limit, and measures the time to its end.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?.built(root)?;
     let desk = root.join("target/attack/stops");
