@@ -1,5 +1,5 @@
-//! The command for other machines: one archive under `target/release-binary` with a static binary, its man pages and
-//! completions.
+//! Builds the command for other machines: one archive under `target/release-binary` with a static binary, its man pages
+//! and completions.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ const LOADER: &[u8] = b"/ld-linux";
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// Builds and packs it, and runs a fit with the packed binary.
+/// Builds and packs the command, and runs a fit with the packed binary.
 pub fn build(root: &Path) -> Result<Ended, String> {
     if !cfg!(target_os = "linux") {
         return Ok(Ended::Skipped("static binaries are made on Linux".into()));
@@ -102,7 +102,6 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
         .collect())
 }
 
-/// The output of a program. Its failure is an error.
 fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output =

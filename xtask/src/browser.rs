@@ -1,4 +1,4 @@
-//! Pages as people see them, in a headless Chromium: the reports of real fits, and the playground.
+//! Checks pages in a headless Chromium: the reports of real fits, and the playground.
 //!
 //! Chromium comes from the machine (Debian's package `chromium`, which CI installs as root). Its driver and the rules
 //! of accessibility come from npm into `target/browser`, which also receives pictures of all pages.
@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use crate::playground;
 use crate::run::{self, Ended};
 
-/// Time limit of all checks together.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Names of the browser.
 const CHROMIUM: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -56,7 +54,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The pictures of the book, taken from the same pages.
+/// Takes the pictures of the book from the same pages.
 pub fn pictures(root: &Path) -> Result<Ended, String> {
     if let Ended::Skipped(reason) = check(root)? {
         return Ok(Ended::Skipped(reason));
@@ -73,14 +71,13 @@ pub fn pictures(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Waits for a process, and ends it at the time limit.
 fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     loop {
         match child.try_wait().map_err(|e| e.to_string())? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err("something is wrong with the pages".into()),
             None if Instant::now() > end => {
-                // Its browsers end too.
+                // The browsers of the process end, too.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it takes more than {} seconds", LIMIT.as_secs()));
@@ -90,7 +87,6 @@ fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     }
 }
 
-/// The scripts with their packages in a folder, or the reason why they cannot be installed.
 fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("{}: {e}", desk.display());
     std::fs::create_dir_all(desk).map_err(failed)?;
@@ -110,7 +106,7 @@ fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// The browser, installed first if it is missing and this machine is CI's.
+/// Returns the browser, which is installed first if it is missing and this machine is CI's.
 fn chromium() -> Option<String> {
     let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
     if found().is_none() && std::env::var_os("CI").is_some() {
@@ -123,7 +119,6 @@ fn chromium() -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
-/// Whether a program can be started.
 fn runs(program: &str, flag: &str) -> bool {
     let mut command = Command::new(program);
     command

@@ -59,14 +59,12 @@ use std::process::ExitCode;
 
 use crate::run::Ended;
 
-/// The findings of the checks.
 #[derive(Debug, Default)]
 struct Findings {
     errors: Vec<String>,
     warnings: Vec<String>,
 }
 
-/// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
 const CHECKS: [Check; 21] = [
@@ -93,7 +91,6 @@ const CHECKS: [Check; 21] = [
     ("miri", toolchains::miri),
 ];
 
-/// A check with flags or files, by its name, and its findings.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
 const ATTACKS: [Attack; 8] = [
@@ -141,7 +138,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The workspace's folder is in order.
 fn order(root: &Path) -> Result<Ended, String> {
     let findings = check(root)?;
     for warning in &findings.warnings {
@@ -154,7 +150,6 @@ fn order(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The workspace's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,13 +1,13 @@
-//! The man pages of the command, in `target/man/man1`: `man -M target/man jensen-fit` shows one.
+//! Writes the man pages of the command to `target/man/man1`. `man -M target/man jensen-fit` shows one of them.
 
 use std::path::Path;
 
 use crate::run::{self, Ended};
 
-/// Writes them, as the command line is declared.
+/// Writes the man pages from the declaration of the command line.
 pub fn write(root: &Path) -> Result<Ended, String> {
     let folder = run::target(root)?.join("man/man1");
-    // Removed commands have no page.
+    // Removed commands must have no page.
     let _ = std::fs::remove_dir_all(&folder);
     let output = folder.to_string_lossy();
     let arguments = [

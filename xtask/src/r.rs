@@ -1,4 +1,4 @@
-//! The R package, with Debian's packages of R.
+//! Checks of the R package, with Debian's packages of R.
 //!
 //! | check | packages | what is run |
 //! | --- | --- | --- |
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use crate::run::{self, Ended};
 
-/// Debian's packages that the package needs in any case.
+/// Debian packages that both checks need.
 const NEEDED: [&str; 5] = [
     "r-base-core",
     "r-cran-jsonlite",
@@ -21,7 +21,6 @@ const NEEDED: [&str; 5] = [
     "r-cran-testthat",
 ];
 
-/// Its suggested packages, and the packages that build vignettes.
 const SUGGESTED: [&str; 9] = [
     "r-cran-bayesplot",
     "r-cran-brms",
@@ -65,7 +64,7 @@ pub fn smoke(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// CRAN's checks, and all tests with the real packages.
+/// Runs CRAN's checks, and all tests with the real packages.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let all = [&NEEDED[..], &SUGGESTED].concat();
     if !has(&all) {
@@ -105,7 +104,6 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The name of the archive from `R CMD build`.
 fn archive(package: &Path) -> Result<String, String> {
     let description = std::fs::read_to_string(package.join("DESCRIPTION"));
     let description = description.map_err(|error| error.to_string())?;
@@ -116,13 +114,11 @@ fn archive(package: &Path) -> Result<String, String> {
     Ok(format!("jensen_{}.tar.gz", version.trim()))
 }
 
-/// The command that the package drives.
 fn command(root: &Path) -> Result<String, String> {
     let jensen = run::command_folder(root)?.join("jensen");
     Ok(jensen.to_string_lossy().into_owned())
 }
 
-/// Whether R and these Debian packages are available.
 fn has(packages: &[&str]) -> bool {
     packages
         .iter()

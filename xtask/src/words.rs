@@ -1,8 +1,9 @@
-//! Words that a term of the field has replaced: the page on terms has the terms, this file the words.
+//! Checks that texts do not use words that a term of the field has replaced. The page on terms has the terms, and this
+//! file has the words.
 //!
 //! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help must have none of
-//! them, and neither must scripts, help pages of R and vignettes. Rust sources must have none of the words without another
-//! meaning there.
+//! them, and neither must scripts, help pages of R and vignettes. Rust sources must have none of the words that have no
+//! other meaning there.
 
 use std::path::Path;
 
@@ -10,20 +11,18 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Where a word must not occur.
+/// The texts in which a word must not occur.
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
-    /// In pages, messages and help.
     Texts,
-    /// In the sources, whose comments and identifiers have a more exact word.
+    /// Sources, whose comments and identifiers have a more exact word.
     Sources,
-    /// In either.
     Both,
 }
 
 use Where::{Both, Sources, Texts};
 
-/// A word or phrase, its replacement, and where it must not occur.
+/// A word or phrase, its replacement, and the texts in which it must not occur.
 type Old = (&'static str, &'static str, Where);
 
 const OLD: [Old; 42] = [
@@ -93,7 +92,7 @@ const PHRASES: [&str; 10] = [
     "take the place",
 ];
 
-/// Where a word is allowed: the beginning of a path, the word, and the reason.
+/// Exceptions: the beginning of a path, the allowed word, and the reason.
 const KEPT: [(&str, &str, &str); 12] = [
     (
         "docs/book/src/topics-tutorial.md",
@@ -141,7 +140,6 @@ const KEPT: [(&str, &str, &str); 12] = [
     ("crates/cli/src/regress.rs", "told", "the lines of a result"),
 ];
 
-/// Pages outside of the folders with texts.
 const PAGES: [&str; 5] = [
     "README.md",
     "CHANGELOG.md",
@@ -150,7 +148,6 @@ const PAGES: [&str; 5] = [
     "models/README.md",
 ];
 
-/// Folders of pages, and of scripts in languages other than Rust.
 const FOLDERS: [&str; 7] = [
     ".ci",
     "docs/book/src",
@@ -193,7 +190,6 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// Every page and script of a folder and its subfolders.
 fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
@@ -227,7 +223,6 @@ fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), Stri
     Ok(())
 }
 
-/// A script: its comments, strings and identifiers.
 fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = shown(path, root);
@@ -237,7 +232,6 @@ fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), Strin
     Ok(())
 }
 
-/// A page, but for its code.
 fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = shown(path, root);
@@ -257,7 +251,7 @@ fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String>
     Ok(())
 }
 
-/// Quoted text of a line that contains a space, as messages do.
+/// Messages are quoted texts that contain a space.
 fn messages(line: &str) -> String {
     let quoted = line.split('"').skip(1).step_by(2);
     let messages: Vec<&str> = quoted.filter(|text| text.trim().contains(' ')).collect();
@@ -286,7 +280,7 @@ fn report(
     }
 }
 
-/// The words of a text in lower case. Identifiers are split.
+/// Returns the words of a text in lower case, with identifiers split.
 fn plain(text: &str) -> String {
     let mut out = String::from(" ");
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! A user-defined model: a mixture over multiple-choice answers, in one file.
+//! A user-defined model in one file: a mixture over answers to multiple-choice questions.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::family::ExponentialFamily;
@@ -7,15 +7,15 @@ use jensen_conjugate::models::{Components, Mixture};
 use jensen_conjugate::temper::Temper;
 use jensen_run::{Budget, Control, Silent};
 
-/// Components over answers: questions may differ in the number of choices.
+/// Components over answers. Questions may differ in the number of choices.
 struct Answers {
     choices: Vec<usize>,
-    /// One row per person: the choice for every question.
+    /// One row per person, with the choice for every question.
     rows: Vec<Vec<usize>>,
 }
 
 impl Answers {
-    /// Iterates over the entries of t (or λ) for the choices that a person made.
+    /// Returns the entries of t (or λ) for the choices that a person made.
     fn chosen(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let starts = self.choices.iter().scan(0, |next, n| {
             let start = *next;
@@ -43,7 +43,7 @@ impl Components for Answers {
         self.choices.iter().map(block).collect()
     }
 
-    /// Sums the statistics t of the choices, which are log probabilities for a Dirichlet.
+    /// The statistics t of the choices are log probabilities for a Dirichlet.
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         self.chosen(point).map(|i| t[i]).sum()
     }
@@ -52,7 +52,7 @@ impl Components for Answers {
         self.chosen(point).for_each(|i| out[i] += weight);
     }
 
-    /// Returns log Π_questions Σ_choices p^s, for temperatures.
+    /// Computes log Π_questions Σ_choices p^s, for temperatures.
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         let mut rest = t;
         let mut total = 0.0;

@@ -27,7 +27,7 @@ fn generate(topics: usize, documents: usize) -> MemoryDocuments {
         for _ in 0..60 + stream.below(80) {
             let topic = pair[stream.below(2) as usize];
             let start = topic * 7919 % terms as u64;
-            // Word frequencies within a topic fall off as a power.
+            // Word frequencies within a topic decrease as a power.
             let rank = (200.0 * stream.uniform().powi(3)) as u64;
             words.push(((start + rank) % terms as u64) as u32);
         }

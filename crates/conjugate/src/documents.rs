@@ -1,14 +1,14 @@
-//! Streamed documents as bags of words. They are the data of latent Dirichlet allocation.
+//! Documents as bags of words, which latent Dirichlet allocation reads one by one.
 //!
-//! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
-//! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
+//! [`Documents`] is the interface to a corpus, such as a memory-mapped file or a vector in a test. This crate does not
+//! depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
 
 /// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers below [`Documents::terms`] without duplicates. Ascending order gives the best memory access
+    /// Indices of terms below [`Documents::terms`], without duplicates. Ascending order gives the best memory access
     /// pattern.
     pub terms: Vec<u32>,
     /// The count of each term, positive and finite.
@@ -43,16 +43,16 @@ impl Bag {
         self.terms.is_empty()
     }
 
-    /// Returns the number of tokens: the sum of the counts.
+    /// Returns the number of tokens, which is the sum of the counts.
     pub fn tokens(&self) -> f64 {
         self.counts.iter().map(|&n| f64::from(n)).sum()
     }
 }
 
-/// A corpus that can be read document by document, from several threads.
+/// A corpus that several threads can read document by document.
 ///
-/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. Every
-/// method here skips and counts it.
+/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. All
+/// algorithms in this crate skip and count it.
 pub trait Documents: Sync {
     /// Returns the number of documents.
     fn len(&self) -> usize;
@@ -62,7 +62,7 @@ pub trait Documents: Sync {
         self.len() == 0
     }
 
-    /// Returns the size of the vocabulary. Every term number is below it.
+    /// Returns the size of the vocabulary. Every index of a term is below it.
     fn terms(&self) -> usize;
 
     /// Returns the number of tokens in all documents.
@@ -83,7 +83,7 @@ pub trait Documents: Sync {
     }
 }
 
-/// Documents in memory, concatenated.
+/// Documents in memory, one after the other in a single allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -115,7 +115,7 @@ impl MemoryDocuments {
     ///
     /// # Errors
     /// Fails if a term is not below the size of the vocabulary or occurs twice, if a count is not positive and finite,
-    /// or if the numbers of counts and terms differ. It then leaves the corpus unchanged.
+    /// or if the numbers of counts and terms differ. The corpus then remains unchanged.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -173,7 +173,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a separate corpus: a held-out split.
+/// The documents `start..end` of a corpus as a separate corpus, such as a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -225,7 +225,6 @@ impl Documents for DocumentRange<'_> {
     }
 }
 
-/// Number of blocks whose points are shuffled together.
 const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
@@ -287,7 +286,6 @@ impl Order {
         self.mixed[position - group * span]
     }
 
-    /// Shuffles the points of a group of blocks, and stores their order.
     fn mix(&mut self, group: usize) {
         let first = group * BLOCKS_MIXED;
         let last = (first + BLOCKS_MIXED).min(self.blocks.len());

@@ -2,7 +2,7 @@
 //!
 //! The objective of variational tempering can have two maxima in T, one near T = 1 and one at high T, and the start
 //! decides which of them a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound
-//! of the tempered model, so the result with the larger bound is kept.
+//! of the tempered model, so the driver keeps the result with the larger bound.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
@@ -41,7 +41,6 @@ impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
 
 impl<E: Engine> Algorithm for Ends<E> {
     type State = EndsState<E::Globals, E::Table>;
-    /// The results of the cold run and of the hot run.
     type Output = [FitState<E::Globals, E::Table>; 2];
 
     fn init(&mut self) -> Result<Self::State, Status> {

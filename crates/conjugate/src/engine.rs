@@ -14,15 +14,15 @@ use crate::temper::InverseTemperatures;
 pub enum Heat<'a, T> {
     /// One inverse temperature for all points.
     Uniform(f64),
-    /// One inferred temperature for every point: the grid of inverse temperatures, and the expected log normalisers.
+    /// One inferred temperature for every point.
     Local {
-        /// The inverse temperature of a point.
+        /// The inverse temperatures that a point may have.
         grid: &'a InverseTemperatures,
-        /// The smallest inverse temperature at which a point may end.
+        /// No point may end at an inverse temperature below this.
         floor: f64,
-        /// The starting value of the search for a point's temperature.
+        /// The starting value of the search for a point's inverse temperature.
         first: f64,
-        /// The result of [`Engine::table`].
+        /// The expected log normalisers, from [`Engine::table`].
         table: &'a T,
     },
 }
@@ -30,9 +30,9 @@ pub enum Heat<'a, T> {
 /// The quantities that local steps measure in addition to the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// [`Sums::energy`].
+    /// Whether to compute [`Sums::energy`].
     pub energy: bool,
-    /// [`Sums::bound`].
+    /// Whether to compute [`Sums::bound`].
     pub bound: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Sums {
     pub points: usize,
     /// Number of skipped empty points.
     pub skipped: usize,
-    /// Sum of the numbers of observations in the points (tokens, steps of a sequence, or the point itself).
+    /// Sum of the sizes of the points in observations: tokens, steps of a sequence, or 1.
     pub size: f64,
     /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless requested.
     pub energy: f64,
@@ -71,7 +71,6 @@ impl Sums {
         self.sweeps += other.sweeps;
     }
 
-    /// Writes the sums of a shard, for its driver.
     pub(crate) fn write(&self, out: &mut Writer<'_>) {
         out.counts(&[
             self.points as u64,
@@ -82,10 +81,6 @@ impl Sums {
         out.reals(&[self.size, self.energy, self.bound, self.inverse]);
     }
 
-    /// Reads the output of [`write`](Self::write).
-    ///
-    /// # Errors
-    /// Fails if the bytes are not sums.
     pub(crate) fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         let [points, skipped, unconverged, sweeps] = read.counts()?;
         let [size, energy, bound, inverse] = read.fixed_reals()?;
@@ -116,11 +111,11 @@ pub struct Partition {
     pub lower: Vec<f64>,
 }
 
-/// The interface to a model with its data, as the drivers use it.
+/// The interface through which the drivers use a model with its data.
 pub trait Engine {
-    /// Variational parameters of the global parameters, and any further state on which later steps depend.
+    /// The variational parameters of the global parameters, and all other state on which later steps depend.
     type Globals: Snapshot + Clone;
-    /// Expected log normalisers for local temperatures.
+    /// The expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
 
     /// Returns the number of data points N.
@@ -135,8 +130,8 @@ pub trait Engine {
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). Returns `None` if the points cannot be
-    /// reached. The step then has no effect.
+    /// inverse temperature, for the next [`global_step`](Self::global_step). Returns `None` if the points are not
+    /// available. The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -170,27 +165,27 @@ pub trait Engine {
     /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
-    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// Returns the log Jacobian; see [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// Returns the bound at T = 1 in nats, by which two results of a run are compared. Returns `None` if a visit of
-    /// every point would cost too much.
+    /// Returns the bound at T = 1 in nats, which the driver uses to compare two results of a run. Returns `None` if a
+    /// visit of every point would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// Returns log C(T) at the given inverse temperatures. If `draws` is given and no exact value is known, the
-    /// estimate uses that many draws from the prior. Otherwise it is the engine's best value.
+    /// Returns log C(T) at the given inverse temperatures. If `draws` is given and the engine has no exact value, it
+    /// estimates log C(T) from that many draws of the prior. Without `draws` it returns its best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
     /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
-    /// Adds the engine's own measurements (held-out scores) to a line of the trace.
+    /// Adds measurements of the engine, such as held-out scores, to a line of the trace.
     fn score(&mut self, globals: &Self::Globals, record: Record) -> Record {
         let _ = globals;
         record

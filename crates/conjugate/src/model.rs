@@ -1,4 +1,4 @@
-//! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
+//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7), the class of models that this crate fits.
 //!
 //! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
 //! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] under q(β), a vector of the same
@@ -24,15 +24,15 @@ pub struct Local {
     pub entropy: f64,
     /// Number of inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether the stopping rule of an iterated local step is met.
+    /// Whether an iterated local step met its stopping rule.
     pub converged: bool,
 }
 
-/// Returns the distinct sizes of points in ascending order, each with its number of points.
+/// Counts the points of each size. Returns the distinct sizes in ascending order, each with its number of points.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
     for size in sizes {
-        // Positive numbers sort as their bits do.
+        // The bits of positive numbers sort as the numbers do.
         *counts.entry(size.to_bits()).or_default() += 1.0;
     }
     let pairs = counts.into_iter();
@@ -41,7 +41,7 @@ pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
 
 /// A conditionally conjugate model with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory for a local step. It holds q(z_i) of the last point.
+    /// Memory of a local step, which stores q(z_i) of the last point.
     type Scratch: Default + Send;
 
     /// Returns the model's name in files.
@@ -63,7 +63,7 @@ pub trait ConjugateModel: Sync {
     }
 
     /// Returns the shards that run the local steps, if other processes have the points. [`points`](Self::points) then
-    /// counts all points, and functions of a single point are not called.
+    /// counts the points of all shards, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
@@ -102,7 +102,7 @@ pub trait ConjugateModel: Sync {
         scratch: &mut Self::Scratch,
     ) -> Local;
 
-    /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
+    /// Adds `weight` · E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
     /// Projects the natural parameters to the closest member of a smaller family after a global step, if the model uses
@@ -115,8 +115,8 @@ pub trait ConjugateModel: Sync {
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
     /// Returns the effect of the data's units on the bound of all points, in nats. If densities of standardised values
-    /// are reported in the original units, it is −Σ log of the scale of every known value. It does not affect how good
-    /// a fit is.
+    /// are reported in the original units, it is −Σ log of the scale of every known value. It does not affect how well
+    /// a model fits.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
@@ -126,21 +126,20 @@ pub trait ConjugateModel: Sync {
         None
     }
 
-    /// Returns whether the log normaliser depends on β. If it does not, log C(T) is known exactly.
+    /// Returns whether the log normaliser depends on β. If not, log C(T) has an exact formula.
     fn normaliser_depends_on_globals(&self) -> bool {
         true
     }
 
-    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If it is not (as for Gaussian
-    /// components with unknown precisions, where the smallest precisions dominate), policies use the mean of its
-    /// logarithm, which is Jensen's lower bound.
+    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If not (as for Gaussian components
+    /// with unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, which
+    /// is Jensen's lower bound.
     fn partition_is_finite(&self) -> bool {
         true
     }
 }
 
-/// Largest distance between twins, in nats per value. Two parts are twins if the distance between their distributions
-/// is less than this.
+/// Two parts are twins if the distance between their distributions is less than this, in nats per value.
 ///
 /// The distance between components with equal data is 0. If one has twice the data of the other, it is an eighth of a
 /// nat per value. Components that distinguish points, even if only by noise, differ by about a nat per value, and by

@@ -1,4 +1,4 @@
-//! A plain model of the same points as a baseline: one component for all points.
+//! A plain model of the same points as a baseline, with one component for all points.
 
 use jensen_math::special::lgamma;
 
@@ -16,10 +16,9 @@ pub struct Plain {
     pub within: f64,
 }
 
-/// Largest number of steps. One step suffices if no values are missing, and a few suffice otherwise.
+/// One step suffices if no values are missing, and a few suffice otherwise.
 const STEPS: usize = 100;
 
-/// Computes the bound of a model with one component.
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     let mut engine = Pointwise::new(model);
     let mut globals = engine.start(0);

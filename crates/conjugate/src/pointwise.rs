@@ -19,19 +19,18 @@ const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 
 /// Largest number of pieces into which a batch is divided. Each piece has its own statistics.
 const PIECES: usize = 32;
-/// Smallest number of points in a piece.
 const PIECE: usize = 16;
 /// Number of draws of q(β) for the expected log normalisers of local temperatures.
 const TABLE_DRAWS: u64 = 32;
 /// Number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
-/// Tolerance of a point's inverse temperature. It has converged when it changes by less than this.
+/// A point's inverse temperature has converged when it changes by less than this.
 const SETTLED: f64 = 1e-3;
 
 /// The global parameters λ, and the stored states of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
-    /// Natural parameters of q(β).
+    /// The natural parameters of q(β).
     pub lambda: Vec<f64>,
     pub(crate) memory: Vec<f64>,
 }
@@ -83,15 +82,13 @@ impl Snapshot for NormaliserTable {
     }
 }
 
-/// Any [`ConjugateModel`] as an engine.
+/// The engine of any [`ConjugateModel`].
 pub struct Pointwise<'a, M: ConjugateModel> {
     model: &'a M,
     heldout: Option<&'a M>,
-    /// Distinct sizes of points, each with its number of points.
     sizes: Vec<(f64, f64)>,
     log_jacobian: f64,
     statistics: Vec<f64>,
-    /// Natural parameters of the random start of a seed.
     origin: Option<(u64, Vec<f64>)>,
     /// Share of the start in the next global step, and the inverse temperature of the start.
     lean: (f64, f64),
@@ -111,7 +108,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
         }
     }
 
-    /// Adds held-out points, which are scored if the driver requests it.
+    /// Adds held-out points, which the engine scores if the driver requests it.
     pub fn with_heldout(self, heldout: &'a M) -> Self {
         Self {
             heldout: Some(heldout),
@@ -378,7 +375,6 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         }
     }
 
-    /// Adds `untempered_elbo` and, with held-out points, `heldout_log_predictive` with its standard error.
     fn score(&mut self, globals: &VectorGlobals, record: Record) -> Record {
         let bound = untempered_bound(self.model, globals);
         let record = record.with("untempered_elbo", bound);
@@ -398,18 +394,16 @@ fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut start_stream(seed))
 }
 
-/// Returns the random stream for the start of a seed.
 pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// Returns E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
+/// Computes E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
 /// last visit, whichever gives the larger bound.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
 
-/// Returns the bounds of the points at E[t(β)].
 fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())
@@ -454,7 +448,6 @@ pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -
     points - model.blocks().divergence(&globals.lambda)
 }
 
-/// Returns the contribution of the points to [`untempered_bound`], given E[t(β)].
 pub(crate) fn bound_of_points<M: ConjugateModel>(
     model: &M,
     expected: &[f64],

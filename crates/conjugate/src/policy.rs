@@ -5,7 +5,6 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper, cooled};
 
-/// Converts logarithms to probabilities in place.
 pub(crate) fn softmax(logs: &mut [f64]) {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
@@ -51,17 +50,18 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
     }
 }
 
-/// q(y | r) of variational tempering with its prior and normalisers: a multinomial over temperatures.
+/// The distribution q(y | r) of variational tempering with its prior and normalisers, which is a multinomial over
+/// temperatures.
 ///
 /// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
 /// complete log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
-    /// Inverse temperatures 1/T_m.
+    /// The inverse temperatures 1/T_m.
     pub inverse: Vec<f64>,
-    /// Log normalisers log C(T_m), in nats.
+    /// The log normalisers log C(T_m), in nats.
     pub log_c: Vec<f64>,
-    /// Probabilities r_m.
+    /// The probabilities r_m.
     pub r: Vec<f64>,
     /// The running estimate of Ē. It is absent before the first batch.
     pub energy: Option<f64>,
@@ -117,7 +117,7 @@ impl Thermostat {
     }
 
     /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is
-    /// the exact coordinate update. A weight below 1 prevents jumps of a near point mass caused by noise, and prevents
+    /// the exact coordinate update. A weight below 1 prevents jumps of a near point mass due to noise, and prevents
     /// cooling before the global parameters have adapted. The bound is concave in r, so a partial step does not lower
     /// it.
     pub fn update(&mut self, weight: f64) {
@@ -134,7 +134,7 @@ impl Thermostat {
         }
     }
 
-    /// Returns the terms of the bound that involve only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    /// Returns the terms of the bound that contain only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
     pub fn bound(&self) -> f64 {
         let uniform = -(self.r.len() as f64).ln();
         self.r
@@ -211,7 +211,7 @@ mod tests {
         for never in ["global", "local", "none", "anneal=1"] {
             assert_eq!(floor(&never.parse().unwrap(), 9.0), 0.0);
         }
-        // A default applies if the user gives no value. Infinitely many passes mean no cooling.
+        // The default applies if the user gives no value. Infinitely many passes mean no cooling.
         let cooling = |text: &str| match text.parse::<Temper>().unwrap().with_cooling(0.5) {
             Temper::Global(g) => g.cooling,
             Temper::Local(l) => l.cooling,
@@ -222,7 +222,6 @@ mod tests {
         assert_eq!(cooling("global=inf"), None);
         assert_eq!(cooling("local"), None);
         assert_eq!(cooling("local=3"), Some(3.0));
-        // First temperatures and grids.
         let read = |text: &str| text.parse::<Temper>().unwrap();
         assert_eq!(
             read("anneal=2:5"),

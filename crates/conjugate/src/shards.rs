@@ -1,9 +1,9 @@
 //! Points whose local steps other processes run, shard by shard.
 //!
-//! The data determine the number of shards, not the machines. In every step each shard solves its share of the batch
-//! ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds the parts
-//! over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to such points, and
-//! models such as [`Sampled`](crate::models::Sampled) contain one.
+//! The data, and not the machines, determine the number of shards. In every step each shard solves its share of the
+//! batch ([`step`], a function of points, global parameters and share) and returns a [`Part`]. The driver adds the
+//! parts over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to these
+//! points, and models such as [`Sampled`](crate::models::Sampled) contain one.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -12,16 +12,16 @@ use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, bound_of_points, solve_batch};
 use crate::temper::InverseTemperatures;
 
-/// The request to all shards in a step.
+/// A request to all shards in one step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// The expectations E[t(β)].
     pub expected: &'a [f64],
-    /// The temperature.
+    /// The temperature, or the grid of temperatures per point.
     pub heat: &'a Heat<'a, NormaliserTable>,
 }
 
-/// The result of a shard for its share of a batch.
+/// The result of one shard for its share of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// Sums over the points.
@@ -95,7 +95,6 @@ impl Ask<'_> {
     }
 }
 
-/// Reads E[t(β)] of this model from the request.
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {

@@ -1,4 +1,4 @@
-//! Temperature policies. They determine the weight of the likelihood during a fit.
+//! Temperature policies, which determine the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use jensen_math::special;
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// The grid of temperatures of global variational tempering.
+/// Settings of global variational tempering: its grid of temperatures and the updates of their distribution r.
 ///
 /// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
 /// while assignments are soft, so it begins at the hottest temperature.
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
     pub temperatures: usize,
-    /// The highest temperature. The lowest is 1, and they are spaced exponentially.
+    /// The highest temperature. The lowest is 1, and the temperatures are spaced exponentially.
     pub hottest: f64,
-    /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default topics
-    /// use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
+    /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default, topic
+    /// models use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
@@ -28,8 +28,8 @@ pub struct GlobalTempering {
     /// The weight of a new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the newest
     /// estimate of the corpus's expected log likelihood.
     pub damping: f64,
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has
-    /// none.
+    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has no
+    /// cooling.
     pub cooling: Option<f64>,
 }
 
@@ -46,8 +46,8 @@ pub enum HeatStart {
     Warm,
     /// r is concentrated at T = 1.
     Cold,
-    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic models
-    /// support this.
+    /// Both starts, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic
+    /// models support this.
     Both,
 }
 
@@ -81,21 +81,21 @@ impl Default for GlobalTempering {
     }
 }
 
-/// The grid of inverse temperatures of local variational tempering.
+/// Settings of local variational tempering: the grid of inverse temperatures and their prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalTempering {
     /// Number M of inverse temperatures, at least 2. They are evenly spaced in [0, 1], including both ends.
     pub temperatures: usize,
     /// Parameters a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the
-    /// trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T is one of the M, with equal
-    /// probabilities.
+    /// trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has one of the M values, all
+    /// with equal probability.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
     /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
     /// global parameters. Batch fits refresh them in every iteration.
     pub refresh: f64,
     /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
-    /// none.
+    /// no cooling.
     pub cooling: Option<f64>,
 }
 
@@ -113,8 +113,8 @@ impl Default for LocalTempering {
 /// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
 /// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers. These need not be 1. The cooling gradually removes
-/// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
+/// Inferred temperatures converge to values that the model prefers, and these need not be 1. The cooling gradually
+/// removes the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -122,12 +122,12 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, for advice in messages.
+/// The length of a fit, which messages with advice refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// Allowed number of passes, or of iterations of batch ascent.
+    /// Number of passes, or of iterations of batch ascent, that the fit may take.
     pub planned: f64,
-    /// Suitable number of passes for a cooling.
+    /// Number of passes that a cooling should take in this fit.
     pub cooling: f64,
     /// The flag that extends the fit.
     pub flag: &'static str,
@@ -147,7 +147,7 @@ pub enum Temper {
         /// The temperature at the start, at least 1.
         from: f64,
     },
-    /// Temperatures at given passes, linear in between and constant outside.
+    /// Temperatures at given passes, interpolated linearly in between and constant outside.
     Schedule(Vec<(f64, f64)>),
     /// One inferred temperature for all data (variational tempering).
     Global(GlobalTempering),
@@ -181,7 +181,7 @@ impl Temper {
         self
     }
 
-    /// Returns whether two runs search for the final temperature, one from each end.
+    /// Returns whether the fit makes two runs that search for the final temperature from both ends of the grid.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
@@ -202,7 +202,7 @@ impl Temper {
         }
     }
 
-    /// Returns the flags that make a fit with this policy end at temperature 1, if it ended hot.
+    /// Returns the flags with which a fit with this policy that ended hot would end at temperature 1.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -328,7 +328,6 @@ impl Temper {
     }
 }
 
-/// The syntax of a policy, for messages.
 const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
                         global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
@@ -342,8 +341,8 @@ impl FromStr for Temper {
     /// | `none` | [`Temper::None`] |
     /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid by default |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
-    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, each of which then goes all the way, as in the paper |
-    /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
+    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, which are then undamped as in the paper |
+    /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`] with a cooling and the size of the grid; with A and B, 1/T is continuous and has a beta prior |
     ///
     /// `inf` passes never cool.
     fn from_str(text: &str) -> Result<Self, SettingError> {
@@ -364,7 +363,7 @@ impl FromStr for Temper {
         }
         let mut values = rest.into_iter().flat_map(|rest| rest.split(':'));
         let passes = values.next().map(number).transpose()?;
-        // NaN is not a number of passes either.
+        // NaN fails every comparison, so it needs its own check.
         if passes.is_some_and(|passes| passes.is_nan() || passes <= 0.0) {
             return Err(wrong());
         }
@@ -418,8 +417,8 @@ impl FromStr for Temper {
         if values.next().is_some() {
             return Err(wrong());
         }
-        // Infinitely many passes of cooling mean no cooling. That is a valid request, but a fit cannot have it as a
-        // setting.
+        // Infinitely many passes of cooling mean no cooling. The text may ask for this, although a fit cannot have it
+        // as a setting.
         policy.clone().with_cooling(f64::INFINITY).check()?;
         Ok(policy)
     }
@@ -429,7 +428,6 @@ impl FromStr for Temper {
 /// typing error.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// Parses a number of temperatures. Returns the default if there is none.
 fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
@@ -450,10 +448,10 @@ impl GlobalTempering {
     }
 }
 
-/// Inverse temperatures that a point may have, with their prior.
+/// The inverse temperatures that a point may have, with their prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InverseTemperatures {
-    /// Ascending from 0 to 1.
+    /// Inverse temperatures, ascending from 0 to 1.
     pub values: Vec<f64>,
     /// Log prior probabilities log π_m, up to a common constant.
     pub log_prior: Vec<f64>,
@@ -477,7 +475,7 @@ impl LocalTempering {
         let log_prior = match self.beta {
             None => vec![0.0; values.len()],
             Some((a, b)) => {
-                // 0 · log 0 is the density's exponent at an end that it does not vanish at.
+                // At an end where the density does not vanish, the exponent is 0 · log 0.
                 let power = |x: f64, n: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
                 let density = |(m, &s): (usize, &f64)| {
                     let end = if m == 0 || m == last {

@@ -10,12 +10,12 @@ use jensen_blackbox::records::DoublyStochastic;
 /// matrix, stored row by row, and ε is standard normal, so the dropout has variance s² (Wang, Geffner and Domke 2024,
 /// appendix E; Eq. 58 holds for the drawn variance).
 ///
-/// The approximation is the second-order expansion around ε = 0. With `η = W x`,
-/// `u = W (s ε ⊙ x)`, `p = softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`,
+/// The approximation is the second-order expansion around ε = 0. With `η = W x`, `u = W (s ε ⊙ x)`, `p = softmax(η)`,
+/// `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`:
 ///
-/// * `f̃ = f(W; n, 0) + gᵀu + ½ uᵀCu`,
-/// * `∇f̃ = (g + Cu + t) xᵀ + (g + Cu)(s ε ⊙ x)ᵀ`, `tₖ = ½ pₖ [(uₖ − pᵀu)² − uᵀCu]`,
-/// * `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, E t by `E uuᵀ = s² W diag(x²) Wᵀ`.
+/// - `f̃ = f(W; n, 0) + gᵀu + ½ uᵀCu`,
+/// - `∇f̃ = (g + Cu + t) xᵀ + (g + Cu)(s ε ⊙ x)ᵀ`, `tₖ = ½ pₖ [(uₖ − pᵀu)² − uᵀCu]`,
+/// - `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, E t by `E uuᵀ = s² W diag(x²) Wᵀ`.
 #[derive(Clone, Debug)]
 pub struct GaussianDropout {
     features: Dense,
@@ -28,7 +28,7 @@ impl GaussianDropout {
     /// Creates the objective from features, labels below `classes` (K) and the standard deviation s of the dropout.
     ///
     /// # Errors
-    /// Fails if features and labels differ in number, or a label is not below K.
+    /// Fails if features and labels differ in number, or if a label is not below K.
     pub fn new(
         features: Dense,
         labels: Vec<u32>,
@@ -55,7 +55,6 @@ impl GaussianDropout {
         })
     }
 
-    /// Returns the softmax probabilities of predictors `eta`, and `−log p_y` for the label y.
     fn softmax(&self, label: u32, eta: &[f64]) -> (Vec<f64>, f64) {
         let largest = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shifted: Vec<f64> = eta.iter().map(|x| x - largest).collect();
@@ -66,13 +65,12 @@ impl GaussianDropout {
         (p, sum.ln() - shifted[label as usize])
     }
 
-    /// Returns `W x`.
     fn times(&self, w: &[f64], x: &[f64]) -> Vec<f64> {
         let rows = w.chunks_exact(self.features.columns());
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// Gathers the rows of a batch. Returns them with `s ε ⊙ x` for each.
+    /// Returns the rows of a batch, and `s ε ⊙ x` for each of them.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);
@@ -118,7 +116,6 @@ jensen_math::simd_fn! {
         out
     }
 
-    /// Computes `out = x² a`.
     fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
@@ -126,7 +123,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes `out += a x + b m`.
     fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
@@ -143,7 +139,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Adds the outer product `a xᵀ` to `out`, row by row.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
         jensen_math::reduce::axpy(*c, x, out);

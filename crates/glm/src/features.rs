@@ -8,13 +8,13 @@ use crate::{ShapeError, Sparse};
 /// The rows of a design matrix with P columns.
 #[derive(Clone, Debug)]
 pub enum Features {
-    /// Every column in every row.
+    /// Rows with a value in every column.
     Dense(Dense),
-    /// Few columns per row.
+    /// Rows with values in few columns.
     Sparse(Sparse),
 }
 
-/// Dense rows of P columns, as doubles or bytes.
+/// Dense rows of P columns, stored as doubles or bytes.
 #[derive(Clone, Debug)]
 pub struct Dense {
     columns: usize,
@@ -24,7 +24,7 @@ pub struct Dense {
 #[derive(Clone, Debug)]
 enum Values {
     Floats(Vec<f64>),
-    /// Bytes, read as `(byte − shift) · scale` with one shift and scale per column.
+    /// Each value is stored as a byte and read as `(byte − shift) · scale`, with one shift and scale per column.
     Bytes {
         data: Vec<u8>,
         shift: Vec<f64>,
@@ -33,7 +33,7 @@ enum Values {
 }
 
 jensen_math::simd_fn! {
-    /// Converts one row of bytes to numbers. The plain loops become vector code.
+    /// The compiler vectorises these plain loops.
     fn widen, widen_fn = <V>(bytes: &[u8], shift: &[f64], scale: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, &b), shift), scale) in out.iter_mut().zip(bytes).zip(shift).zip(scale) {
@@ -53,7 +53,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes `out += r x²`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], r: f64, out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (out, x) in out.iter_mut().zip(x) {
@@ -79,7 +78,7 @@ impl Dense {
     /// scale per column, and need an eighth of the memory of doubles.
     ///
     /// # Errors
-    /// Fails if the bytes do not fill whole rows, or shift or scale have another length than a row.
+    /// Fails if the bytes do not fill whole rows, or if shift or scale have another length than a row.
     pub fn bytes(data: Vec<u8>, shift: Vec<f64>, scale: Vec<f64>) -> Result<Self, ShapeError> {
         whole_rows(data.len(), shift.len())?;
         if shift.len() != scale.len() {
@@ -164,7 +163,6 @@ impl Dense {
     }
 }
 
-/// Returns the mean and the variance of every column of bytes.
 fn moments(data: &[u8], columns: usize) -> Result<(Vec<f64>, Vec<f64>), ShapeError> {
     whole_rows(data.len(), columns)?;
     let rows = (data.len() / columns) as f64;
@@ -215,8 +213,8 @@ impl Features {
         }
     }
 
-    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows. `gathered` holds the batch's dense
-    /// rows, if there are any.
+    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows. `gathered` contains the batch's
+    /// rows if they are dense.
     pub(super) fn times(
         &self,
         gathered: &[f64],
@@ -236,7 +234,6 @@ impl Features {
         }
     }
 
-    /// Computes `out += X_batchᵀ R`. `R` has `batch × width` elements in contiguous rows.
     pub(super) fn transposed_times(
         &self,
         gathered: &[f64],
@@ -256,7 +253,6 @@ impl Features {
         }
     }
 
-    /// Computes `out[b] = Σ_p x_bp² w_p`. `gathered` is as for [`Self::times`].
     pub(super) fn squares_times(
         &self,
         gathered: &[f64],
@@ -278,7 +274,6 @@ impl Features {
         }
     }
 
-    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(
         &self,
         gathered: &[f64],

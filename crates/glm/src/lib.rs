@@ -69,7 +69,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// The error for inputs that do not define a model.
+/// An error in inputs that do not define a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

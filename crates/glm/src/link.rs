@@ -6,19 +6,19 @@ use jensen_math::vmath::slices;
 
 use crate::ShapeError;
 
-/// The dependence of records on their predictors.
+/// The likelihood of a record, given its predictors.
 #[derive(Clone, Debug)]
 pub enum Link {
-    /// One predictor: `P(yₙ = 1) = logit⁻¹(η)`.
+    /// A binary outcome with one predictor: `P(yₙ = 1) = logit⁻¹(η)`.
     BernoulliLogit {
-        /// Outcome of each record: +1 for a success, −1 for a failure.
+        /// The outcome of each record: +1 for a success and −1 for a failure.
         signs: Vec<f64>,
     },
-    /// K predictors: `P(yₙ = k) = softmax(η)ₖ`.
+    /// One of K classes, with K predictors: `P(yₙ = k) = softmax(η)ₖ`.
     CategoricalLogit {
-        /// Class of each record, below K.
+        /// The class of each record, below K.
         labels: Vec<u32>,
-        /// Number of classes K.
+        /// The number of classes K.
         classes: usize,
     },
 }
@@ -61,7 +61,6 @@ impl Link {
         }
     }
 
-    /// Computes the log likelihood of a batch for each lane: `out[l] = Σ_b ℓ_b`.
     pub(super) fn value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]) {
         let lanes = eta.lanes();
         out.fill(0.0);
@@ -88,7 +87,6 @@ impl Link {
         }
     }
 
-    /// Computes the gradient of every record's log likelihood with respect to its predictors.
     pub(super) fn gradient(&self, batch: &[u32], eta: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -114,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Computes the expected first and second derivatives for normal predictors. It supports only K = 1.
+    /// Computes the expected first and second derivatives for normal predictors, only for K = 1.
     pub(super) fn expectation(
         &self,
         batch: &[u32],
@@ -134,7 +132,7 @@ impl Link {
                 }
                 curvature.iter_mut().for_each(|c| *c = -*c);
             }
-            // Never called, because a `Glm` of several predictors offers no expectations.
+            // A `Glm` of several predictors offers no expectations, so this is never called.
             Self::CategoricalLogit { .. } => {
                 gradient.fill(f64::NAN);
                 curvature.fill(f64::NAN);
@@ -142,7 +140,7 @@ impl Link {
         }
     }
 
-    /// Computes the product of every record's Hessian, with respect to its predictors, with `v`.
+    /// Computes the product of every record's Hessian with `v`. The Hessian is with respect to the record's predictors.
     pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -222,7 +220,6 @@ fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mu
     }
 }
 
-/// The constant 1/√(2π).
 const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 
 fn add(x: &[f64], y: &mut [f64]) {
@@ -231,7 +228,6 @@ fn add(x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// Returns `sₙ η`, the predictors times the signs of their records.
 fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     let mut x = eta.to_vec();
     for (x, &n) in x.chunks_exact_mut(lanes).zip(batch) {
@@ -241,7 +237,6 @@ fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     x
 }
 
-/// Softmax over the classes of every record and lane.
 struct Softmax {
     lanes: usize,
     width: usize,
@@ -249,7 +244,6 @@ struct Softmax {
     weights: Vec<f64>,
     /// Largest predictor `max`, records × lanes.
     largest: Vec<f64>,
-    /// Sum of the weights, records × lanes.
     sums: Vec<f64>,
 }
 

@@ -11,11 +11,11 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 pub trait Prior: Debug + Sync {
     /// Returns the dimension d.
     fn dim(&self) -> usize;
-    /// Writes the values in nats into `out`.
+    /// Writes the values in nats to `out`.
     fn value(&self, z: Lanes<'_>, out: &mut [f64]);
-    /// Writes the values into `out` and the gradients into `grad`.
+    /// Writes the values to `out` and the gradients to `grad`.
     fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>);
-    /// Writes the Hessian-vector products with `v` into `out`.
+    /// Writes the Hessian-vector products with `v` to `out`.
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 }
 
@@ -34,10 +34,10 @@ impl<P: Prior + ?Sized> Prior for Box<P> {
     }
 }
 
-/// Independent standard normals.
+/// A prior of independent standard normal coefficients.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
-    /// Dimension d.
+    /// The dimension d.
     pub usize,
 );
 
@@ -191,7 +191,6 @@ impl Prior for CommonNormal {
 }
 
 jensen_math::simd_fn! {
-    /// Adds `((x − mean) root)²` of every group to `squares`.
     fn common_value, common_value_fn = <V>(groups: &[f64], mean: &[f64], root: &[f64], squares: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for group in groups.chunks_exact(squares.len()) {
@@ -202,7 +201,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes the gradient of groups into `out`, and adds the contributions to mean and log scale to `sums`.
+    /// Writes the gradient of groups to `out`, and adds the contributions to mean and log scale to `sums`.
     fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision] = common;
@@ -220,7 +219,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes Hessian-vector products of groups into `out`, and adds the contributions to mean and log scale to `sums`.
+    /// Writes Hessian-vector products of groups to `out`, and adds the contributions to mean and log scale to `sums`.
     fn common_hvp, common_hvp_fn = <V>(groups: &[f64], v: &[f64], common: [&[f64]; 4], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision, v_mean, v_log] = common;
@@ -231,7 +230,8 @@ jensen_math::simd_fn! {
         let rows = groups.chunks_exact(n).zip(v.chunks_exact(n)).zip(out.chunks_exact_mut(n));
         for ((x, v), o) in rows {
             for i in 0..n {
-                // The derivative of −t p with t = x − m, p = e^{−2s}, and of its kin above.
+                // These are derivatives of −t p with t = x − m and p = e^{−2s}, and of the corresponding gradients by m
+                // and s.
                 let t = x[i] - mean[i];
                 let dt = v[i] - v_mean[i];
                 let p = precision[i];

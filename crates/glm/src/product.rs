@@ -1,4 +1,4 @@
-//! Matrix products.
+//! Matrix products whose bits do not depend on the number of threads.
 
 use gemm::Parallelism;
 
@@ -6,7 +6,6 @@ use gemm::Parallelism;
 /// threads costs more than it saves.
 const PARALLEL: usize = 20_000_000;
 
-/// A matrix view with strides.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f64],
@@ -17,7 +16,6 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Creates a view of a row-major matrix.
     pub(crate) fn new(data: &'a [f64], rows: usize, columns: usize) -> Self {
         assert!(data.len() >= rows * columns, "a {rows} × {columns} matrix");
         Self {
@@ -29,7 +27,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Returns the transpose of the matrix.
     pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,
@@ -41,8 +38,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Computes Computes `out = A B + keep · out`, row-major. An element's bits do not depend on the number of threads,
-/// because only rows and columns are divided among them.
+/// Computes `out = A B + keep · out`, row-major. An element's bits do not depend on the number of threads, because only
+/// rows and columns are divided among them.
 pub(crate) fn multiply(a: Matrix<'_>, b: Matrix<'_>, keep: f64, out: &mut [f64]) {
     assert_eq!(a.columns, b.rows, "inner extents");
     assert!(out.len() >= a.rows * b.columns, "room for the product");

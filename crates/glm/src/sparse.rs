@@ -5,7 +5,7 @@ use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
 use crate::ShapeError;
 use crate::features::whole_rows;
 
-/// Sparse rows: columns and values, stored row by row.
+/// Sparse rows, whose columns and values are stored row by row.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     columns: usize,
@@ -19,7 +19,7 @@ enum Entries {
         column: Vec<u32>,
         value: Vec<f64>,
     },
-    /// Bytes, read as `byte · scale`.
+    /// Each value is stored as a byte and read as `byte · scale`.
     Bytes {
         column: Vec<u16>,
         byte: Vec<u8>,
@@ -27,14 +27,11 @@ enum Entries {
     },
 }
 
-/// The entries of one row.
 trait SparseRow: Copy {
     fn len(self) -> usize;
 
-    /// Returns the column and the value of entry `i`.
     fn entry(self, i: usize) -> (usize, f64);
 
-    /// Prefetches the entries into the cache.
     fn prefetch(self);
 
     fn each(self, mut f: impl FnMut(usize, f64)) {
@@ -100,7 +97,6 @@ impl SparseRow for Bytes<'_> {
 /// Number of rows by which prefetching is ahead of the computation.
 const AHEAD: usize = 6;
 
-/// Runs code on row `n`, whatever the type of its entries.
 macro_rules! with_row {
     ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
         let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
@@ -129,7 +125,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Creates rows from `(column, value)` pairs. If a row names a column twice, the values are added.
+    /// Creates rows from `(column, value)` pairs. If a row contains a column twice, the values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -167,7 +163,7 @@ impl Sparse {
     /// takes three bytes of memory.
     ///
     /// # Errors
-    /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
+    /// Fails if the bytes do not fill whole rows, or if there are more than 65 536 columns.
     pub fn bytes(data: &[u8], columns: usize, scale: f64) -> Result<Self, ShapeError> {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {
@@ -216,7 +212,6 @@ impl Sparse {
         8 * self.starts.len() + entries
     }
 
-    /// Appends the columns of a row's entries.
     pub(super) fn columns_of(&self, n: u32, out: &mut Vec<u32>) {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
@@ -232,7 +227,7 @@ impl Sparse {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
         for (b, (out, &n)) in out.chunks_exact_mut(width).zip(batch).enumerate() {
-            // The rows of a random batch are far apart.
+            // The rows of a random batch are far apart in memory.
             if let Some(&n) = batch.get(b + AHEAD) {
                 with_row!(self, n, row => row.prefetch());
             }
@@ -266,7 +261,6 @@ impl Sparse {
         }
     }
 
-    /// Computes `out[b] = Σ_p x_bp² w_p`.
     pub(super) fn squares_times(&self, batch: &[u32], w: &[f64], out: &mut [f64]) {
         for (out, &n) in out.iter_mut().zip(batch) {
             *out = 0.0;
@@ -274,7 +268,6 @@ impl Sparse {
         }
     }
 
-    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(&self, batch: &[u32], r: &[f64], out: &mut [f64]) {
         for (r, &n) in r.iter().zip(batch) {
             with_row!(self, n, row => row.each(|c, v| out[c] += v * v * r));
@@ -334,8 +327,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// Returns the offsets of a block's vectors. The last vector of a row ends with it, and may overlap the vector before
-/// it, which belongs to the same block.
+/// Returns the offsets of a block's vectors. The last vector of a row ends with the row, and may overlap the vector
+/// before it, which belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -377,7 +370,6 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     }
 }
 
-/// Computes `sums += value · W[column, ·]` for the vectors that begin at `starts`.
 #[inline(always)]
 unsafe fn add_scaled<V: F64x8, const C: usize>(
     (column, value): (usize, f64),
@@ -436,7 +428,7 @@ unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
 mod tests {
     use super::*;
 
-    /// Bytes, a third of them non-zero, in two forms, with widths that vectors divide and do not divide.
+    /// A third of the bytes are non-zero. Vectors divide some of the widths and not others.
     #[test]
     fn products_are_sums_over_entries() {
         let (rows, columns) = (7, 23);

@@ -1,4 +1,4 @@
-//! Models with one latent vector per record, and the auto-encoder as the model that the command fits.
+//! Models with one latent vector per record, and the auto-encoder that the command fits.
 
 use jensen_graph::{Graph, NodeId, Unsupported};
 use jensen_math::constants::LOG_TWO_PI;
@@ -14,23 +14,23 @@ use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
 ///
-/// The amortised guide of [`bound`](crate::bound) works for every implementation; [`Decoder`] is the network of the
-/// auto-encoder.
+/// The amortised guide of [`bound`](crate::bound) works for every implementation. [`Decoder`] is the implementation of
+/// the auto-encoder.
 pub trait LocalModel: Send + Sync {
-    /// Number of values of a record.
+    /// Returns the number of values of a record.
     fn width(&self) -> usize;
 
-    /// Number of latent values of a record.
+    /// Returns the number of latent values of a record.
     fn latent(&self) -> usize;
 
-    /// The tensors of global parameters.
+    /// Returns the names and extents of the tensors of global parameters.
     fn specs(&self) -> Vec<TensorSpec>;
 
-    /// `log p(x | z)` of one record in nats.
+    /// Builds `log p(x | z)` of one record in nats.
     fn log_likelihood(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId)
     -> NodeId;
 
-    /// `log p(z)` of one record in nats. The default is standard normal.
+    /// Builds `log p(z)` of one record in nats. The default is standard normal.
     fn log_prior(&self, graph: &mut Graph, tensors: &[NodeId], z: NodeId) -> NodeId {
         let _ = tensors;
         standard_normal(graph, z)
@@ -42,13 +42,12 @@ pub trait LocalModel: Send + Sync {
         let _ = (tensors, records);
     }
 
-    /// Whether `log p(z)` is standard normal, which makes its divergence from a Gaussian guide a closed formula.
+    /// Whether `log p(z)` is standard normal. Its divergence from a Gaussian guide then has a closed form.
     fn standard_prior(&self) -> bool {
         true
     }
 }
 
-/// `log N(z; 0, I)`.
 pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     let square = graph.square(z);
     let sum = graph.sum(square);
@@ -58,23 +57,23 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     graph.scale(-0.5, total)
 }
 
-/// Extents and distributions of an auto-encoder: everything except its weights.
+/// The layers and distributions of an auto-encoder, without its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
     /// The values of a record and their distribution.
     #[serde(flatten)]
     pub observation: Observation,
-    /// Number of latent values.
+    /// Number of latent values of a record.
     pub latent: usize,
-    /// Widths of the encoder's hidden layers, from the data upwards.
+    /// Widths of the encoder's hidden layers, in order from the data to the latent values.
     pub encoder: Vec<usize>,
-    /// Widths of the decoder's hidden layers, from the latent values upwards.
+    /// Widths of the decoder's hidden layers, in order from the latent values to the data.
     pub decoder: Vec<usize>,
     /// The activation of hidden layers.
     pub activation: Activation,
 }
 
-/// The reason why an architecture is invalid.
+/// An error in an architecture, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchitectureError(pub String);
 
@@ -86,21 +85,21 @@ impl std::fmt::Display for ArchitectureError {
 
 impl std::error::Error for ArchitectureError {}
 
-/// The reason why records do not fit an architecture.
+/// An error in records that do not fit an architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordError {
-    /// They have a different number of values.
+    /// The records have a different number of values.
     Width {
-        /// Values of the records.
+        /// Number of values of the records.
         found: usize,
-        /// Values that the architecture has.
+        /// Number of values in the architecture.
         expected: usize,
     },
     /// A value is outside the domain of the likelihood.
     Domain {
-        /// The record, from 0.
+        /// The index of the record, from 0.
         record: usize,
-        /// The value.
+        /// The value that is outside the domain.
         error: OutOfDomain,
     },
 }
@@ -122,7 +121,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// The paper's architecture: one hidden layer of tanh units in each network.
+    /// Returns the paper's architecture, with one hidden layer of tanh units in each network.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
             observation: Observation::new(width, likelihood),
@@ -133,10 +132,11 @@ impl Architecture {
         }
     }
 
-    /// Checks the extents.
+    /// Checks the architecture.
     ///
     /// # Errors
-    /// Fails if an extent is zero, records do not divide into groups, or values other than counts have a library size.
+    /// Fails if an extent is zero, if records do not divide into groups, or if values other than counts have a library
+    /// size.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
         let Observation {
@@ -170,9 +170,9 @@ impl Architecture {
         Ok(())
     }
 
-    /// Checks the extents and every value of records, in one pass over them. Functions of an
+    /// Checks the number of values and every value of records, in one pass over them. Functions of an
     /// [`Autoencoder`](crate::Autoencoder) panic on records of another width and cannot use values outside the domain,
-    /// so check both here.
+    /// so check records here first.
     ///
     /// # Errors
     /// Returns the first error.
@@ -190,7 +190,7 @@ impl Architecture {
         Ok(())
     }
 
-    /// The recognition network: heads `mean` and `log_variance`.
+    /// Returns the recognition network, with the heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
         let inputs = self.observation.inputs();
         Encoder {
@@ -199,7 +199,7 @@ impl Architecture {
         }
     }
 
-    /// The generative network.
+    /// Returns the generative network.
     pub fn decoder(&self) -> Decoder {
         Decoder {
             network: Perceptron {
@@ -213,38 +213,39 @@ impl Architecture {
         }
     }
 
-    /// All tensors, the encoder's first.
+    /// Returns the names and extents of all tensors, first the encoder's and then the decoder's.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = self.encoder().specs();
         specs.extend(self.decoder().specs());
         specs
     }
 
-    /// Number of the encoder's tensors.
+    /// Returns the number of the encoder's tensors.
     pub fn encoder_tensors(&self) -> usize {
         2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
     }
 
-    /// Number of weights.
+    /// Returns the number of weights.
     pub fn weights(&self) -> usize {
         self.specs().iter().map(TensorSpec::len).sum()
     }
 }
 
-/// A recognition network: q(z | x) is normal with diagonal covariance, mean and log variance from the network (Eq. 9).
+/// A recognition network. Its q(z | x) is normal with diagonal covariance, whose mean and log variance are outputs of
+/// the network (Eq. 9).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
     pub network: Perceptron,
     /// Number of latent values.
     pub latent: usize,
-    /// The values of a record, if their distribution determines the inputs of the network. Otherwise these are the
-    /// values.
+    /// The observation, if its distribution determines the inputs of the network. If it is absent, the inputs are the
+    /// values themselves.
     pub observation: Option<Observation>,
 }
 
 impl Encoder {
-    /// A network with these hidden layers over records of `width` values.
+    /// Creates a network with these hidden layers over records of `width` values.
     pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
         Self {
             network: Perceptron {
@@ -259,7 +260,7 @@ impl Encoder {
         }
     }
 
-    /// Number of values of a record.
+    /// Returns the number of values of a record.
     pub fn width(&self) -> usize {
         match &self.observation {
             Some(observation) => observation.width,
@@ -267,14 +268,15 @@ impl Encoder {
         }
     }
 
-    /// Its tensors: those of the network, and the numbers in place of missing values.
+    /// Returns the names and extents of the network's tensors, and of the tensor of numbers that replace missing
+    /// values.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = self.network.specs();
         specs.extend(self.observation.as_ref().and_then(Observation::fill));
         specs
     }
 
-    /// Mean and log variance at `x`.
+    /// Builds the mean and the log variance at `x`.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
         let (weights, fill) = tensors.split_at(self.network.specs().len());
         let input = match &self.observation {
@@ -285,7 +287,6 @@ impl Encoder {
         (heads[0], heads[1])
     }
 
-    /// Sets the numbers in place of missing values to the means of their columns.
     pub(crate) fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let observation = self.observation.as_ref().filter(|of| of.missing);
         if let (Some(observation), Some(fill)) = (observation, tensors.last_mut()) {
@@ -301,13 +302,11 @@ impl Encoder {
 pub struct Decoder {
     /// The network.
     pub network: Perceptron,
-    /// The values of a record and their distribution given its outputs.
+    /// The values of a record and their distribution given the outputs of the network.
     pub observation: Observation,
 }
 
 impl Decoder {
-    /// The parameters of a record's distribution given its latent values and its context, if it has one: heads, then
-    /// parameters of columns.
     pub(crate) fn parameters(
         &self,
         graph: &mut Graph,
@@ -322,7 +321,6 @@ impl Decoder {
         self.observation.parameters(graph, outputs, context)
     }
 
-    /// Means of the values of records given their latent values and contexts, and all parameters one after the other.
     pub(crate) fn forward(&self, simd: Simd) -> Result<Forward, Unsupported> {
         let context = self.observation.context();
         let widths = [self.network.inputs, context];
@@ -363,7 +361,7 @@ impl LocalModel for Decoder {
         self.observation.log_density(graph, &parameters, seen)
     }
 
-    /// The weights of the heads are scaled down, and biases and parameters of columns fit the moments of the data.
+    /// Scales the weights of the heads down, and fits biases and parameters of columns to the moments of the data.
     ///
     /// A pixel that is dark in all records has almost no gradient once its logit is low, and would always keep the
     /// noise of its initial weights. With initial weights as large as in other layers, 16 % of the digits drawn after
@@ -391,13 +389,11 @@ impl LocalModel for Decoder {
     }
 }
 
-/// Scale of the random weights of a decoder's heads.
 const HEADS: f32 = 0.1;
 
 /// Number of records, spread over all of them, whose moments determine the decoder's initial biases.
 const LOOKED_AT: usize = 10_000;
 
-/// The moments of each value over the records that have it, after the function `of`.
 fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
     let width = records.width();
@@ -431,17 +427,17 @@ fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
 /// A tensor of weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Name and extents.
+    /// The name and the extents.
     pub spec: TensorSpec,
-    /// Elements; see [`TensorSpec`] for their order.
+    /// The elements, in the order that [`TensorSpec`] defines.
     pub data: Vec<f32>,
 }
 
 const INITIAL: Purpose = Purpose::new("neural initial weights");
 
-/// Initial weights, a function of the seed and of the tensors' order: independent normal numbers with mean 0 and
-/// standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as large as its
-/// inputs, and 0 for biases.
+/// Draws initial weights, which depend on the seed and on the order of the tensors: independent normal numbers with
+/// mean 0 and standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as
+/// large as its inputs, and 0 for biases.
 ///
 /// The paper draws everything from N(0, 0.01). A common value leaves hidden units with few inputs linear, and gives
 /// outputs with many inputs noise that training must remove.

@@ -1,4 +1,4 @@
-//! The values of a record: how the encoder sees them, and their density given the outputs of the decoder.
+//! The values of a record, as the encoder reads them, and their density given the outputs of the decoder.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,18 @@ use crate::likelihood::{Likelihood, OutOfDomain, log_sum_exp};
 pub struct Observation {
     /// Number of values of a record.
     pub width: usize,
-    /// Their distribution.
+    /// The distribution of the values.
     pub likelihood: Likelihood,
-    /// If the means of counts are shares of the record's total, its library size: the total of records that are drawn
-    /// or decoded without data. The density is then that of independent counts with these means, given the total.
+    /// The library size of records that are drawn or decoded without data, if the means of counts are shares of the
+    /// record's total. The density is then that of independent counts with these means, given the total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<f32>,
-    /// Whether values may be missing: NaN. Their density is that of the other values. The encoder sees a learnt number
-    /// in their place, which starts at the mean of the column, and an indicator.
+    /// Whether values may be missing, as NaN. The density is then that of the other values. The encoder reads a learnt
+    /// number in place of a missing value, which starts at the mean of the column, and an indicator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
 }
 
-/// A record in a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     /// The values, with zeros for missing ones.
@@ -33,13 +32,13 @@ pub(crate) struct Seen {
 }
 
 impl Observation {
-    /// The library size of a record without counts: its values are zero with a probability that rounds to 1.
+    /// The library size of a record without counts. Its values are zero with a probability that rounds to 1.
     pub const EMPTY: f64 = 1e-6;
 
-    /// A logit whose share is zero in single precision beside any other.
+    /// A logit whose share is zero in single precision next to any other.
     const ABSENT: f64 = -1e6;
 
-    /// Records of `width` values.
+    /// Creates an observation of records with `width` values.
     pub fn new(width: usize, likelihood: Likelihood) -> Self {
         Self {
             width,
@@ -52,7 +51,7 @@ impl Observation {
     /// Checks the values of a record.
     ///
     /// # Errors
-    /// Returns the first value outside the domain, or that no value is present.
+    /// Returns the first value outside the domain, or an error if all values are missing.
     pub fn check(&self, record: &[f32]) -> Result<(), OutOfDomain> {
         let missing = record.iter().filter(|x| x.is_nan()).count();
         if missing == 0 || !self.missing {
@@ -89,9 +88,9 @@ impl Observation {
         }
     }
 
-    /// Number of values of a record's context, on which its density depends besides the latent values: the library
-    /// size, and if values may be missing, indicators of those that are present, because the library size is their
-    /// total.
+    /// Returns the number of values of a record's context, on which its density depends in addition to the latent
+    /// values. The context is the library size. If values may be missing, it also contains the indicators of present
+    /// values, because the library size is the total of these.
     pub fn context(&self) -> usize {
         match (self.library_size, self.missing) {
             (None, _) => 0,
@@ -111,7 +110,6 @@ impl Observation {
         }
     }
 
-    /// The context of a record that is drawn.
     pub(crate) fn drawn_context(&self) -> Vec<f32> {
         let present = if self.missing { self.width } else { 0 };
         let typical = self.library_size.into_iter();
@@ -121,7 +119,6 @@ impl Observation {
             .collect()
     }
 
-    /// A record in a graph.
     pub(crate) fn seen(&self, g: &mut Graph, x: NodeId) -> Seen {
         if !self.missing {
             return Seen {
@@ -129,7 +126,7 @@ impl Observation {
                 present: None,
             };
         }
-        // NaN differs from itself.
+        // NaN is not equal to itself.
         let present = g.elem(ElemOp::Eq, &[x, x]);
         let zero = g.vector(&vec![0.0; self.width]);
         Seen {
@@ -138,7 +135,6 @@ impl Observation {
         }
     }
 
-    /// The context of a record in a graph.
     pub(crate) fn context_of(&self, g: &mut Graph, seen: Seen) -> Option<NodeId> {
         self.library_size.map(|_| {
             let total = g.sum(seen.values);
@@ -149,7 +145,7 @@ impl Observation {
         })
     }
 
-    /// `log p(x)` of the values that are present.
+    /// Builds `log p(x)` of the values that are present.
     pub(crate) fn log_density(&self, g: &mut Graph, parameters: &[NodeId], seen: Seen) -> NodeId {
         let terms = self.likelihood.log_densities(g, parameters, seen.values);
         let (terms, count) = match seen.present {
@@ -161,7 +157,7 @@ impl Observation {
         g.add(sum, constants)
     }
 
-    /// A value as the encoder sees it: the logarithm of a count plus one, other values unchanged.
+    /// Returns a value as the encoder reads it: the logarithm of a count plus one, and other values unchanged.
     pub(crate) fn read(&self, x: f32) -> f64 {
         match self.likelihood.is_of_counts() {
             true => f64::from(x).ln_1p(),
@@ -169,7 +165,6 @@ impl Observation {
         }
     }
 
-    /// Number of inputs of the encoder.
     pub(crate) fn inputs(&self) -> usize {
         if self.missing {
             2 * self.width
@@ -178,7 +173,7 @@ impl Observation {
         }
     }
 
-    /// The inputs of the encoder, with `fill` for missing values and their indicators.
+    /// Builds the inputs of the encoder: `fill` in place of missing values, and the indicators.
     pub(crate) fn input(&self, g: &mut Graph, fill: Option<NodeId>, x: NodeId) -> NodeId {
         let seen = self.seen(g, x);
         let input = match self.likelihood.is_of_counts() {
@@ -196,7 +191,7 @@ impl Observation {
         }
     }
 
-    /// The encoder's numbers in place of missing values.
+    /// Returns the numbers that the encoder reads in place of missing values.
     pub(crate) fn fill(&self) -> Option<TensorSpec> {
         self.missing.then(|| TensorSpec {
             name: "encoder.missing.bias".to_owned(),
@@ -205,13 +200,11 @@ impl Observation {
         })
     }
 
-    /// The decoder's heads with their widths.
     pub(crate) fn heads(&self) -> Vec<(&'static str, usize)> {
         let heads = self.likelihood.heads().iter();
         heads.map(|name| (*name, self.width)).collect()
     }
 
-    /// The tensors of parameters that each column has once.
     pub(crate) fn specs(&self) -> Vec<TensorSpec> {
         let names = self.likelihood.of_columns().iter();
         names
@@ -223,7 +216,6 @@ impl Observation {
             .collect()
     }
 
-    /// The parameters of the distribution from the outputs of the heads, the parameters of columns, and the context.
     pub(crate) fn parameters(
         &self,
         g: &mut Graph,
@@ -235,7 +227,7 @@ impl Observation {
             let least = g.constant(Self::EMPTY);
             let total = g.elem(ElemOp::Fmax, &[total, least]);
             let log_total = g.log(total);
-            // The shares of the values that are present sum to 1.
+            // The shares of the present values sum to 1.
             let counted = match self.missing {
                 true => {
                     let present = g.slice(context, 1, self.width);

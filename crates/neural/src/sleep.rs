@@ -1,6 +1,6 @@
 //! The wake-sleep algorithm (Hinton et al. 1995), the paper's baseline with the same recognition network.
 //!
-//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z); the sleep
+//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z). The sleep
 //! phase draws (z, x) from the model and moves the recognition weights along the gradient of log q(z | x).
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
@@ -16,7 +16,7 @@ use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// A run of wake-sleep.
+/// Training by wake-sleep.
 pub struct WakeSleep<'a> {
     architecture: Architecture,
     settings: TrainSettings,
@@ -37,7 +37,7 @@ pub struct WakeSleep<'a> {
 const WAKE: Purpose = Purpose::new("neural wake");
 const SLEEP: Purpose = Purpose::new("neural sleep");
 
-/// A graph over shared tensors and per-lane values, with its first output differentiated.
+/// Builds a graph over shared tensors and per-lane values, with its first output differentiated.
 pub(crate) fn gradient_program(
     specs: &[crate::TensorSpec],
     widths: &[usize],
@@ -62,7 +62,7 @@ impl<'a> WakeSleep<'a> {
     /// validation and seed.
     ///
     /// # Errors
-    /// Fails if settings or architecture are invalid, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, if records have another width, or if there are no records.
     pub fn new(
         architecture: &Architecture,
         settings: TrainSettings,
@@ -129,7 +129,6 @@ impl<'a> WakeSleep<'a> {
         })
     }
 
-    /// Returns the update of the parameters from a minibatch of `lanes` records.
     fn rule(&self, lanes: usize) -> UpdateRule {
         UpdateRule {
             optimiser: self.settings.optimiser,
@@ -142,7 +141,6 @@ impl<'a> WakeSleep<'a> {
         }
     }
 
-    /// Processes one minibatch. Returns likelihood and divergence of its records.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let (t, seed) = (state.parameters.updates, self.settings.seed);
         let simd = self.wake.0.simd();
@@ -209,7 +207,7 @@ impl<'a> WakeSleep<'a> {
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
         let observation = &self.architecture.observation;
         let (width, likelihood) = (observation.width, observation.likelihood);
-        // Dreams have the contexts of the minibatch.
+        // Records that the sleep phase draws have the contexts of the minibatch.
         self.context.clear();
         for record in self.minibatches.values.chunks(width) {
             observation.read_context(record, &mut self.context);
@@ -242,7 +240,6 @@ impl<'a> WakeSleep<'a> {
     }
 }
 
-/// A program with scratch memory for it.
 pub(crate) fn with_workspace(
     program: SingleProgram,
     lanes: usize,

@@ -16,7 +16,7 @@ unsafe extern "C" {
     fn seconds() -> f64;
     /// Receives a progress message of a run, as JSON.
     fn tell(text: *const u8, length: usize);
-    /// Receives the message of a bug before the module ends.
+    /// Receives the message of a panic before the module ends.
     fn panicked(text: *const u8, length: usize);
 }
 
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 fn now() -> f64 {
-    // SAFETY: the page gives the function without conditions.
+    // SAFETY: the function that the page provides has no preconditions.
     unsafe { seconds() }
 }
 
@@ -36,10 +36,10 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(room).cast()
 }
 
-/// Reads the task in memory from `allocate`.
+/// Parses the task in memory from `allocate`.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 unsafe fn task(text: *mut u8, length: usize) -> Result<Task, serde_json::Error> {
     // SAFETY: `allocate` made this memory, and no other code has it now.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, length)) };
@@ -53,7 +53,7 @@ fn answer_with(answer: &Value) {
 /// Checks a task.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
     // SAFETY: by the contract of this function.
@@ -67,12 +67,12 @@ pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
 /// Fits a task.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     std::panic::set_hook(Box::new(|panic| {
         let words = panic.to_string();
-        // SAFETY: the text lives until the page has read it.
+        // SAFETY: the text remains valid until the page has read it.
         unsafe { panicked(words.as_ptr(), words.len()) };
     }));
     // SAFETY: by the contract of this function.
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     answer_with(&match task {
         Ok(task) => crate::fit(&task, &now, &mut |word| {
             let word = word.to_string();
-            // SAFETY: the text lives until the page has read it.
+            // SAFETY: the text remains valid until the page has read it.
             unsafe { tell(word.as_ptr(), word.len()) };
         }),
         Err(error) => json!({ "error": error.to_string() }),

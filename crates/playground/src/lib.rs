@@ -1,8 +1,8 @@
-//! Stan programs in a browser: the checker, fits and reports of the library, behind functions that WebAssembly exports.
+//! Stan programs in a browser: the checker, fits and reports of the library, as functions that WebAssembly exports.
 //!
-//! Inputs and outputs are JSON texts. [`check()`] reports the errors of a program and its data during typing. [`fit`]
-//! runs a fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws.
-//! `cargo xtask playground` builds a page from it; the sources of the page are in `docs/playground`.
+//! Inputs and outputs are JSON texts. [`check()`] reports the errors of a program and its data while the user types.
+//! [`fit`] runs a fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws. `cargo
+//! xtask playground` builds a page from this crate. The sources of the page are in `docs/playground`.
 
 #![cfg_attr(
     not(test),
@@ -25,7 +25,6 @@ use jensen::stan::{Checked, Halt, NoIncludes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The program's name in messages.
 const PROGRAM: &str = "program.stan";
 
 /// Time limit of a check of the data, in seconds. The check runs while the user types.
@@ -37,17 +36,17 @@ const PERIOD: f64 = 0.1;
 /// Memory limit of a page, in bytes. WebAssembly has 4 GiB of addresses.
 const MEMORY: u64 = 2 << 30;
 
-/// The program and data to check or fit.
+/// A program and its data, to check or to fit.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The program.
+    /// The source text of the program.
     pub program: String,
-    /// The data: JSON if they begin with `{`, otherwise a table in CSV. Text without characters other than white space
+    /// The data, which are JSON if they begin with `{` and otherwise a table in CSV. Text that consists of white space
     /// means that there are no data.
     #[serde(default)]
     pub data: String,
-    /// Flags of `jensen fit` by their names.
+    /// The flags of `jensen fit`, by name.
     #[serde(default)]
     pub flags: FitRequest,
 }
@@ -146,10 +145,8 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
-/// Message of a check of the data that reached its time limit.
 const TOO_LONG: &str = "the evaluation takes too long for a preview while typing";
 
-/// Reports the state of a run from time to time.
 struct Teller<'a> {
     clock: &'a dyn Clock,
     tell: &'a mut dyn FnMut(Value),
@@ -216,7 +213,6 @@ fn carried_out(
     }))
 }
 
-/// Formats draws as a table in CSV, with one column per scalar.
 fn table(draws: &DrawsTable) -> String {
     let names: Vec<String> = (draws.variables().iter())
         .flat_map(|variable| variable.display_names())
@@ -260,14 +256,14 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_ranges_as_browsers_count_them() {
-        // Two units of UTF-16, and four bytes.
+        // 𝛽 has two UTF-16 units and four bytes.
         let found = checked("// 𝛽\nparameters { real x }", "");
         let first = &found["diagnostics"][0];
         assert_eq!(first["severity"], "error");
         assert_eq!(first["line"], 2);
         let text: Vec<u16> = "// 𝛽\nparameters { real x }".encode_utf16().collect();
         let from = first["range"]["from"].as_u64().unwrap() as usize;
-        // At the end of the statement without a semicolon.
+        // The message points to the end of the statement without a semicolon.
         assert_eq!(char::from_u32(u32::from(text[from])), Some('x'));
     }
 
@@ -279,7 +275,7 @@ mod tests {
         let found = checked(COIN, "{\"N\": 2, \"y\": [0, 1]}");
         assert!(found["data"].is_null());
         assert_eq!(found["variables"][0]["name"], "theta");
-        // A table has the number of its rows and its columns.
+        // The data of a table contain the number of its rows and its columns.
         assert!(checked(COIN, "y\n0\n1\n")["data"].is_null());
     }
 

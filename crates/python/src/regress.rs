@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::watch::supervised;
 
-/// Columns by name: numbers, whether they are truth values, and for factors the levels and whether they are ordered.
-/// The numbers of a factor are the codes of its levels. NaN marks a missing value.
+/// Columns by name, with their numbers, whether they are truth values, and for factors the levels and whether they are
+/// ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
 pub type Columns<'py> = Vec<(
     String,
     PyReadonlyArray1<'py, f64>,
@@ -23,7 +23,7 @@ pub type Columns<'py> = Vec<(
     Option<(Vec<String>, bool)>,
 )>;
 
-/// The table of a file, or of columns.
+/// Reads the table of a file, or converts columns.
 pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Frame> {
     let Some(columns) = columns else {
         let path = path.ok_or_else(|| PyTypeError::new_err("no table is given"))?;

@@ -9,30 +9,27 @@ use crate::frame::{Frame, FrameColumn};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// Number of points on a curve.
 const POINTS: usize = 41;
 
 /// Step for the difference quotient of a slope, as a share of the column's range, as in the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
-/// The values to which a column can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// Any number.
     Number,
-    /// One of the values in the column, for words, truth values and numbers that represent levels.
+    /// One of the values in the column. This applies to words, truth values and numbers that represent levels.
     Level,
 }
 
 /// An average effect: the difference between the expected values of two tables, divided by `step`.
 pub struct Contrast {
-    /// The column.
+    /// The column whose effect this is.
     pub column: String,
-    /// Name of the effect: `dY/dX`, or the two levels.
+    /// The name of the effect, which is `dY/dX` or the two levels.
     pub name: String,
     /// The table whose expected values are subtracted from those of `to`.
     pub from: Frame,
-    /// The table with the changed column.
+    /// The table with the changed column, from whose expected values those of `from` are subtracted.
     pub to: Frame,
     /// The difference of the column between the two tables for slopes, and 1 otherwise.
     pub step: f64,
@@ -86,11 +83,11 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
 pub struct Curve {
     /// The column along the curve.
     pub column: String,
-    /// The values of a numeric column.
+    /// The values along the curve, if the column is numeric.
     pub at: Vec<f64>,
-    /// The levels of any other column.
+    /// The levels along the curve, if the column is not numeric.
     pub levels: Vec<String>,
-    /// The second column, and its values.
+    /// The second column and its values.
     pub by: Option<(String, Vec<String>)>,
 }
 
@@ -106,7 +103,7 @@ impl Curve {
     }
 }
 
-/// Returns one curve for every column, and one for every pair of columns that share a term. Also returns a table of
+/// Builds one curve for every column, and one for every pair of columns that share a term. Also returns a table of
 /// their points, ordered by curve and line. Other columns have their mean or first level.
 ///
 /// # Errors
@@ -114,7 +111,6 @@ impl Curve {
 pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     let causes = causes(request, frame)?;
     let change = |name: &str| causes.columns.iter().find(|(other, _)| other == name);
-    // The values of each curve's columns, point by point.
     let mut curves = Vec::new();
     let mut cells: Vec<Vec<(String, FrameColumn)>> = Vec::new();
     let mut add = |first: &(String, Change), second: Option<&(String, Change)>| {
@@ -186,7 +182,6 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     Ok((curves, grid))
 }
 
-/// The columns in terms, and the pairs that share a term.
 #[derive(Default)]
 struct Causes {
     columns: Vec<(String, Change)>,
@@ -258,7 +253,7 @@ impl Causes {
             Kind::Call(name, arguments) => {
                 let levels =
                     levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
-                // Times, regions and standard errors are properties of rows, not causes.
+                // Times, regions and standard errors are properties of rows, and not causes.
                 let shown = match name.as_str() {
                     "ar" | "car" => 0,
                     "me" => 1,
@@ -295,7 +290,6 @@ fn range(x: &[f64]) -> (f64, f64) {
     (least, x.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Returns each distinct value of a column as a column of one row, with its label.
 fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     match column {
         FrameColumn::Factor(factor) => (0..factor.levels.len())
@@ -317,8 +311,7 @@ fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     }
 }
 
-/// Returns the values along a curve: `points` evenly spaced numbers over the range of a column, or three numbers around
-/// its mean.
+/// The values are `points` evenly spaced numbers over the range of a column, or three numbers around its mean.
 fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
     let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -356,7 +349,6 @@ fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     }
 }
 
-/// Repeats a column of one row `rows` times.
 fn repeated(one: &FrameColumn, rows: usize) -> FrameColumn {
     match one {
         FrameColumn::Numbers(x) => FrameColumn::Numbers(vec![x[0]; rows]),
@@ -367,7 +359,6 @@ fn repeated(one: &FrameColumn, rows: usize) -> FrameColumn {
     }
 }
 
-/// Concatenates columns of one row into one column of the same kind as `like`.
 fn joined(like: &FrameColumn, parts: &[FrameColumn]) -> FrameColumn {
     let number = |part: &FrameColumn| match part {
         FrameColumn::Numbers(x) | FrameColumn::Truth(x) => x[0],

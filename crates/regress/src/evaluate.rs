@@ -21,15 +21,15 @@ pub enum State {
         /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// A subtracted centre and a divisor.
+    /// The centre that is subtracted from a column, and the divisor.
     Scale(f64, f64),
-    /// Orthogonal polynomials.
+    /// The state of orthogonal polynomials.
     Polynomial(Polynomial),
-    /// B-splines or natural splines.
+    /// The state of B-splines or natural splines.
     Spline(Spline),
 }
 
-/// The states of calls, by their text.
+/// The states of calls, keyed by their text.
 pub type States = BTreeMap<String, State>;
 
 /// The values of an expression.
@@ -41,7 +41,7 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// A truth value for each row.
     Truth(Vec<f64>),
-    /// Several columns with their name suffixes.
+    /// Several columns, each with the suffix of its name.
     Matrix(Vec<(String, Vec<f64>)>),
     /// A factor.
     Factor(Factor),
@@ -50,11 +50,11 @@ pub enum Value {
 /// Evaluates expressions over complete rows of a frame. In a fit it estimates the state of calls, and for new rows it
 /// uses the stored state.
 pub struct Evaluator<'a> {
-    /// The rows.
+    /// The rows over which expressions are evaluated.
     pub frame: &'a Frame,
     /// The states of calls.
     pub states: &'a mut States,
-    /// Whether to estimate missing states.
+    /// Whether to estimate the states of calls that have none.
     pub learning: bool,
     /// The text of the formula, for messages.
     pub text: &'a str,
@@ -68,7 +68,8 @@ impl Evaluator<'_> {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// Fails if a column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
+    /// Fails if a column or a function is unknown, if an operation needs numbers but has words, or if a number is not
+    /// finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
                 format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
-                // One word turns a column of numbers into a factor, so the message quotes that word.
+                // A single word turns a column of numbers into a factor, so the message quotes that word.
                 let is_word = |level: &&String| level.parse::<f64>().is_err();
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
@@ -157,7 +158,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Converts a factor to the stored levels.
+    /// Converts a factor to the stored levels, or stores its levels in a fit.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -340,7 +341,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// Returns an integer argument of a call, by name or position.
+    /// Returns an integer argument of a call, by name or position. `usual` is the default.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -450,7 +451,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns an argument by one of its names, or by its position among the unnamed ones.
+/// Returns an argument by one of its names, or by its position among the arguments without names.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);
@@ -458,13 +459,10 @@ pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> 
     by_name.or_else(unnamed).map(|a| &a.value)
 }
 
-/// Calls that estimate a state from the data.
 const LEARNING: [&str; 7] = ["scale", "poly", "bs", "ns", "factor", "ordered", "I"];
 
-/// A function of one number.
 type Function = fn(f64) -> f64;
 
-/// Functions of one number.
 const FUNCTIONS: [(&str, Function); 20] = [
     ("log", f64::ln),
     ("exp", f64::exp),

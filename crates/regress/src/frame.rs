@@ -1,4 +1,4 @@
-//! The table of a regression: named columns of numbers, truth values and factors.
+//! The table of a regression, with named columns of numbers, truth values and factors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use jensen_data::{Adjacency, Cells, Table};
 
 use crate::error::{Error, Result};
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameColumn {
-    /// Numbers. NaN means missing.
+    /// Numbers, with NaN for missing ones.
     Numbers(Vec<f64>),
-    /// Truth values, stored as 0 and 1. NaN means missing.
+    /// Truth values, stored as 0 and 1, with NaN for missing ones.
     Truth(Vec<f64>),
-    /// Words.
+    /// Words, stored as a factor.
     Factor(Factor),
 }
 
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// Index of each row's level, or `None` if it is missing.
+    /// The index of each row's level, or `None` if the value is missing.
     pub codes: Vec<Option<u32>>,
-    /// The levels in order. Factors with other rows share them.
+    /// The levels in order. Factors for other rows can share them.
     pub levels: Arc<[String]>,
     /// Whether the levels are ordered.
     pub ordered: bool,
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Creates a factor with the same levels for other rows.
+    /// Creates a factor with the same levels and these codes, for other rows.
     #[must_use]
     pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
         Self {
@@ -170,7 +170,7 @@ pub struct Frame {
     names: Vec<String>,
     columns: Vec<FrameColumn>,
     rows: usize,
-    /// The maps of formulas, by file name.
+    /// The maps that formulas refer to, by file name.
     pub graphs: BTreeMap<String, Adjacency>,
 }
 
@@ -178,7 +178,7 @@ impl Frame {
     /// Creates a frame from columns.
     ///
     /// # Errors
-    /// Fails if columns differ in length, or two columns have the same name.
+    /// Fails if columns differ in length, or if two columns have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<(String, FrameColumn)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// Returns the frame in the rows `rows`. Skips the selection if `rows` has all rows.
+    /// Returns the frame in the rows `rows`, without a copy of single rows if these are all rows.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// Returns the frame in these rows.
+    /// Returns the frame in the rows `rows`.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// Creates the error for a name without a column.
+    /// Returns the error for a name without a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

@@ -1,4 +1,4 @@
-//! A regression: formulas, a family and a table, and the state that gives new rows the same columns.
+//! A regression with its formulas, family and table, and the state that gives new rows the same columns.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,23 @@ use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
 use crate::syntax::Kind;
 
-/// The request of a user.
+/// A user's request for a regression.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// The formula of the mean, such as `y ~ x`, followed by formulas of other parameters: `sigma ~ x`, `nu = 4`.
+    /// The formula of the mean, such as `y ~ x`, followed by formulas of other parameters such as `sigma ~ x` or `nu =
+    /// 4`.
     pub formulas: Vec<String>,
     /// The family, with its link in parentheses if it is not the default one. The default family is gaussian.
     pub family: Option<String>,
-    /// Contrasts of factors. The default is treatment.
+    /// The contrasts of factors. The default is treatment.
     pub contrasts: Option<String>,
-    /// Priors: `b ~ normal(0, 1)`.
+    /// The priors, such as `b ~ normal(0, 1)`.
     pub priors: Vec<String>,
-    /// Whether to omit the data and fit the prior.
+    /// Whether to omit the data and fit only the prior.
     pub prior_only: bool,
-    /// Whether to report the log likelihood and a replicate of each row. The default is yes up to 2000 rows.
+    /// Whether to report the log likelihood and a replicate of each row. By default this depends on the number of rows,
+    /// and the limit is 2000.
     pub pointwise: Option<bool>,
 }
 
@@ -41,25 +43,25 @@ const POINTWISE: usize = 2000;
 /// A regression over the rows of a table.
 #[derive(Debug)]
 pub struct Regression {
-    /// The request.
+    /// The request of the user.
     pub request: Request,
     /// The family.
     pub family: &'static Family,
-    /// The link of its mean.
+    /// The link of the family's mean.
     pub link: Link,
-    /// The state for new rows.
+    /// The state that predictions at new rows need.
     pub learnt: Learnt,
-    /// Linear predictors: of the mean, or of each category except the first, and then of other parameters.
+    /// Linear predictors of the mean, or of each category except the first, followed by those of other parameters.
     pub predictors: Vec<Predictor>,
     /// Linear predictors of imputed columns.
     pub imputed: Vec<Predictor>,
     /// Columns with unknown values.
     pub unknowns: Vec<Unknown>,
-    /// Estimated parameters of the family, which have no formula.
+    /// Estimated parameters of the family that have no formula.
     pub plain: Vec<Parameter>,
     /// Parameters with a fixed value.
     pub fixed: BTreeMap<String, f64>,
-    /// The response.
+    /// The response in the used rows.
     pub observed: Observed,
     /// The indices of the rows used, from 0.
     pub rows: Vec<usize>,
@@ -148,7 +150,7 @@ impl Regression {
         Ok(made)
     }
 
-    /// Builds the predictors of new rows from the stored state. Omits rows with missing values, and ignores the
+    /// Builds the predictors of new rows from the stored state. It omits rows with missing values, and ignores the
     /// response.
     ///
     /// # Errors
@@ -156,7 +158,7 @@ impl Regression {
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
-        // New rows have the values that a fit would impute.
+        // New rows must have the values that a fit would impute.
         formulas.imputed.clear();
         let mut keep: Vec<usize> = (0..frame.rows()).collect();
         let mut missing = Vec::new();
@@ -189,7 +191,7 @@ impl Regression {
                 "no row has a value in every column that the formulas use",
             ));
         }
-        // The number of trials and the exposure of a row are part of its prediction.
+        // The number of trials and the exposure of a row belong to its prediction.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
         made.observed = exposed(&formulas.mean.response, family, &mut evaluator)?;
         made.observed.categories = match learnt.states.get(CATEGORIES) {
@@ -243,7 +245,6 @@ impl Regression {
         Ok(files)
     }
 
-    /// Returns the estimated parameters of the family that have no formula.
     fn without_formula(&self) -> Vec<Parameter> {
         let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
         let known = self.observed.errors.is_some() && !self.observed.with_sigma;
@@ -288,7 +289,7 @@ impl Regression {
         for (parameter, formula) in all {
             let mut terms = formula.terms(&others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
-                // The thresholds are its intercepts.
+                // The thresholds of an ordinal family are its intercepts.
                 terms.intercept = true;
             }
             let mut maker = Maker {
@@ -379,7 +380,6 @@ impl Regression {
         }
     }
 
-    /// Checks that the columns of each predictor are linearly independent.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
         for predictor in self.predictors.iter().chain(&self.imputed) {
             let named = |name: &String| {
@@ -416,7 +416,7 @@ impl Regression {
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// Returns the shared name of groups whose effects are correlated with effects of other predictors.
+    /// Returns the name that groups share if their effects are correlated with effects of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -426,7 +426,6 @@ impl Regression {
         (same.count() > 1).then_some(shared)
     }
 
-    /// Checks that groupings with the same shared name are the same.
     fn check_joint(&self, formulas: &Formulas) -> Result<()> {
         let all = self.predictors.iter().chain(&self.imputed);
         let all: Vec<&Groups> = all.flat_map(|p| &p.groups).collect();
@@ -467,7 +466,7 @@ impl Regression {
             .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
-    /// Returns notes about the rows.
+    /// Returns notes for the user about the rows.
     pub fn notes(&self) -> Vec<String> {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
@@ -536,7 +535,7 @@ impl Regression {
             _ => {
                 let offset = self.predictors.first().and_then(|p| p.offset.as_ref());
                 let about = offset.map_or(0.0, |offset| mean(offset));
-                // All counts may be zero.
+                // If all counts are zero, the mean has no finite logarithm.
                 self.link.of(mean(values).max(1e-3)) - about
             }
         };
@@ -544,7 +543,6 @@ impl Regression {
     }
 }
 
-/// Checks that no parameter of a formula has the name of a column.
 fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
     for (name, formula) in &formulas.others {
         if formulas.mean.parameters.contains(name) && frame.column(name).is_some() {

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Relative threshold for zero eigenvalues. Eigenvalues of a penalty below this share of the largest belong to its null
-/// space, which is exact up to rounding.
+/// Eigenvalues of a penalty below this share of the largest belong to its null space, which is exact up to rounding.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
@@ -18,7 +17,7 @@ pub struct Smooth {
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// The mean and slope over the rows of each function. The linear part represents these instead.
+    /// The mean and slope of each function over the rows. The linear part represents these instead.
     removed: Vec<[f64; 2]>,
     /// The factor that makes the mean square of a row equal to 1.
     scale: f64,
@@ -104,7 +103,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// Returns the mean of a column and its slope on a centred line.
+/// Computes the mean of a column and its slope on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -114,19 +113,19 @@ fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     [level, slope]
 }
 
-/// A smooth of two columns: products of their functions.
+/// The state of a smooth of two columns, whose functions are products of the columns' functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     margins: [Smooth; 2],
-    /// The subtracted means of each column, block by block, and the factor after the subtraction.
+    /// The mean that is subtracted from each column, block by block, and the factor after the subtraction.
     centred: Vec<(Vec<f64>, f64)>,
 }
 
-/// A smooth's columns: unpenalised columns, and blocks of penalised columns with a scale each.
+/// The columns of a smooth: unpenalised columns, and blocks of penalised columns with one scale per block.
 pub struct Columns {
-    /// Unpenalised columns with their name suffixes.
+    /// The unpenalised columns, each with the suffix of its name.
     pub free: Vec<(String, Vec<f64>)>,
-    /// Blocks of penalised columns.
+    /// The blocks of penalised columns.
     pub blocks: Vec<Vec<Vec<f64>>>,
 }
 
@@ -152,7 +151,8 @@ impl Product {
         made
     }
 
-    /// Returns three blocks of functions: those penalised in the first column, in the second column, and in both.
+    /// Returns three blocks of functions: those that are penalised in the first column, in the second column, and in
+    /// both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];

@@ -1,4 +1,5 @@
-//! Every function of the library with large arguments: a second of time, and a second more of processor time until it ends.
+//! Runs every function of the library with large arguments. Each run has a second of time, and a second more of
+//! processor time until it ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,10 +53,9 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// Fits one program under limits.
 fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     let mut shell = Command::new("sh");
-    // Beyond its processor time the system ends a process by a signal.
+    // The system ends a process that exceeds its processor time by a signal.
     let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
     shell.args(["-c", &limited]).arg(jensen).arg("fit");
     let limits = [
@@ -77,7 +77,6 @@ fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes the programs: their folder, number and seed.
 fn write(root: &Path, arguments: [&str; 3]) -> Result<(), String> {
     let Some(built) = given() else {
         let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Names of fields with times or speeds.
 const TIMES: [&str; 6] = [
     "seconds",
     "docs_per_second",
@@ -19,7 +18,7 @@ const TIMES: [&str; 6] = [
 /// Files with times in other forms, which must exist. `rows.jsonl` has the other content of `table.csv`.
 const TIMED: [&str; 3] = ["report.html", "checkpoint.safetensors", "table.csv"];
 
-/// The differences between two folders, one per line.
+/// Returns the differences between two folders, one per line.
 pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     let (mut left, right) = (contents(a)?, contents(b)?);
     let mut differences = Vec::new();
@@ -48,7 +47,6 @@ pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     Ok(differences)
 }
 
-/// The compared content of each file.
 fn contents(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let failed = |e: std::io::Error| format!("`{}`: {e}", folder.display());
     let mut found = BTreeMap::new();
@@ -81,7 +79,7 @@ fn compared(name: &str, bytes: Vec<u8>) -> Vec<u8> {
         lines.push(value.to_string());
     }
     if name == "rows.jsonl" {
-        // In the order in which fits ended.
+        // The lines are in the order in which fits ended.
         lines.sort();
     }
     lines.join("\n").into_bytes()

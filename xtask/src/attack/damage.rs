@@ -1,4 +1,4 @@
-//! Files of finished folders with bits flipped and ends cut off.
+//! Damages files of finished folders by flipped bits and truncation.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,6 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// A flipped bit, a changed byte, or a removed end.
 fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = dice.below(bytes.len());
@@ -76,7 +75,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// The result of each use of the folder: its output, or nothing if it ends with one error.
+/// Returns the output of each use of the folder, or `None` if the use ends with one error.
 fn outcomes(
     jensen: &Path,
     scene: &Scene,

@@ -1,4 +1,5 @@
-//! Little memory, little disk, closed pipes, read-only folders, processes that race.
+//! Commands under adverse conditions: little memory, little disk, closed pipes, read-only folders, and processes that
+//! race.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,7 +69,6 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     finds.conclude(format!("runs: {}{skipped}", counts.join(", ")))
 }
 
-/// Whether a process may have private mounts.
 fn can_mount() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"]);
@@ -76,21 +76,18 @@ fn can_mount() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A shell that sets a limit and becomes the command.
 fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{limit}; exec \"$@\"")]);
     under(shell, jensen, line)
 }
 
-/// A shell with private mounts.
 fn mounted(jensen: &Path, script: &str, line: &[String]) -> Result<super::Ended, String> {
     let mut shell = Command::new("unshare");
     shell.args(["-rm", "sh", "-c", script]);
     under(shell, jensen, line)
 }
 
-/// The command as the arguments of a shell's script.
 fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::Ended, String> {
     let child = shell
         .arg("sh")
@@ -106,13 +103,12 @@ fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::En
 
 /// A run over an earlier fit must end with one error and the earlier fit unchanged, or with the new fit.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
-    // Blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
+    // The limit is in blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
         limited(jensen, limit, line)
     })
 }
 
-/// System calls that write files, and their possible errors.
 const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("write", "ENOSPC"),
     ("write", "EIO"),
@@ -160,7 +156,6 @@ fn failing_call(
     })
 }
 
-/// Whether processes can be traced here.
 fn has_strace() -> bool {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "true"]);
@@ -168,7 +163,6 @@ fn has_strace() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Runs the command on a nearly full disk with the earlier fit.
 fn small_disk(
     jensen: &Path,
     scene: &Scene,
@@ -193,7 +187,8 @@ fn small_disk(
     })
 }
 
-/// Runs the command under a limit, which gives one error and the unchanged earlier fit, or the new fit. Then runs it without.
+/// Runs the command under a limit, which must give one error and the unchanged earlier fit, or the new fit. Then runs
+/// it without the limit.
 fn over_an_earlier_fit(
     jensen: &Path,
     scene: &Scene,
@@ -230,10 +225,9 @@ fn over_an_earlier_fit(
     }
 }
 
-/// Address space in megabytes, below which the system's loader cannot load the command.
+/// Address space in megabytes below which the system's loader cannot load the command.
 const LOADED: usize = 128;
 
-/// Refuses more memory: the command must end with one error and the state after a kill.
 fn little_memory(
     jensen: &Path,
     scene: &Scene,
@@ -257,7 +251,6 @@ fn little_memory(
     }
 }
 
-/// Puts the folder on a read-only disk.
 fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     let target = folder.display();
@@ -273,7 +266,6 @@ fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> 
     }
 }
 
-/// Closes the reader of the output.
 fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     let line: Vec<String> = scene
         .fit(folder)
@@ -295,7 +287,6 @@ fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String
         .map_err(|find| format!("with a closed pipe: {find}"))
 }
 
-/// Puts a file in place of the folder.
 fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     let file = desk.join("file");
     fs::write(&file, "mine").map_err(|e| e.to_string())?;
@@ -314,8 +305,8 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Starts several processes in one folder. One process has the folder at a time, and the others end with an error. The files
-/// come from one process.
+/// Starts several processes in one folder. One process has the folder at a time, and the others end with an error. The
+/// files must come from one process.
 fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;

@@ -42,16 +42,15 @@ use std::time::{Duration, Instant};
 
 use crate::run::command_folder;
 
-/// Seconds after which a command that should have ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The requested options.
+/// The options of an attack.
 pub struct Flags {
-    /// The command.
+    /// The path of the command.
     pub jensen: PathBuf,
-    /// How many attacks.
+    /// Number of attacks.
     pub count: usize,
-    /// Seconds of each target.
+    /// Seconds that each target may take.
     pub seconds: u64,
     /// Seed of the attacks.
     pub seed: u64,
@@ -86,7 +85,7 @@ impl Flags {
         Ok(flags)
     }
 
-    /// With a command to attack.
+    /// Builds the command if no path is given.
     pub fn built(mut self, root: &Path) -> Result<Self, String> {
         if self.jensen.as_os_str().is_empty() {
             self.jensen = command_folder(root)?.join("jensen");
@@ -110,7 +109,7 @@ impl Finds {
         self.count += 1;
     }
 
-    /// The result of the attack: its summary if nothing was found.
+    /// Returns `summary` if the attack found no fault, and otherwise an error.
     pub fn conclude(self, summary: String) -> Result<String, String> {
         match self.count {
             0 => Ok(summary),
@@ -123,7 +122,7 @@ impl Finds {
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// A number below `n`.
+    /// Returns a random number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -133,16 +132,19 @@ impl Dice {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 pub struct Ended {
-    /// The exit code, or none after a signal.
+    /// The exit code, or `None` after a signal.
     pub code: Option<i32>,
     /// The text on standard error.
     pub message: String,
 }
 
 impl Ended {
-    /// Rejects faults, signals and hangs, and an error without a message.
+    /// Checks that the command ended without a fault, a signal or a hang, and that an error has a message.
+    ///
+    /// # Errors
+    /// Returns a description of the fault.
     pub fn clean(&self) -> Result<(), String> {
         match self.code {
             Some(0 | 4) => Ok(()),
@@ -163,7 +165,7 @@ pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
         .map_err(|e| format!("cannot start the command: {e}"))
 }
 
-/// Waits for a command. It kills and reports one that hangs.
+/// Waits for a command to end. It kills a command that hangs and reports it.
 pub fn finish(mut child: Child) -> Result<Ended, String> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
@@ -197,7 +199,7 @@ pub fn run(jensen: &Path, arguments: &[String]) -> Result<Ended, String> {
     finish(start(jensen, arguments)?)
 }
 
-/// Words as arguments.
+/// Splits a line into arguments.
 pub fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Fits topics to documents, from settings and a corpus to [`Topics`].
+//! Fits topics to documents. The inputs are settings and a corpus, and the result is [`Topics`].
 
 use std::fmt;
 
@@ -27,11 +27,11 @@ use crate::temper::Temper;
 pub struct LdaJob<'a> {
     /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Held-out documents. They are scored during the run.
+    /// Held-out documents, which the run scores.
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
-    /// Topics to start from. Their vocabulary is the vocabulary of the documents, or an initial part of it.
+    /// Topics to start from. Their vocabulary is that of the documents, or an initial part of it.
     pub start: Option<&'a Topics>,
     /// Settings of the model and of the fit.
     pub settings: LdaSettings,
@@ -54,15 +54,15 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The ends of the runs with an inferred global temperature, first of the run that was kept, and then of the other
-    /// run if there were two.
+    /// The ends of the runs with an inferred global temperature. The end of the selected run is first, followed by the
+    /// end of the other run if there were two.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
-    /// without words.
+    /// The temperature of each document, or empty if documents have no temperatures of their own or all are 1.
+    /// Documents without words have NaN.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
-    /// Seconds spent on the bound and on this score.
+    /// Seconds spent on the bound and on the score of all held-out documents.
     pub evaluate_seconds: f64,
     /// Number of training documents used, summed over all passes.
     pub documents: u64,
@@ -70,7 +70,7 @@ pub struct LdaFit {
     pub skipped: u64,
 }
 
-/// The end of one run with an inferred global temperature.
+/// The end of a run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
     /// The final temperature, 1 / E[1/T].
@@ -82,14 +82,14 @@ pub struct Rest {
     pub tempered_elbo_se: f64,
 }
 
-/// The reason why topics could not be fitted.
+/// An error of a fit of topics.
 #[derive(Debug)]
 pub enum LdaError {
     /// The settings, the documents or the initial topics do not match. The text is one sentence for the user.
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
-    /// The shards did not answer, with the reason. A run with a checkpoint can resume.
+    /// A shard did not answer. The text is the reason. A run with a checkpoint can resume.
     Lost(String),
 }
 
@@ -111,9 +111,7 @@ impl std::error::Error for LdaError {
     }
 }
 
-/// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
-/// Purpose of the random numbers that choose the sample.
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
 /// Returns the number of iterations of a job, which the caller needs for its budget.
@@ -153,11 +151,10 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// Like [`fit`], and with the same bits, but `shards` compute the local steps.
+/// Fits topics as [`fit`] does and with the same bits, but with local steps by `shards`.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then belongs to the last complete
-/// step.
+/// Fails as [`fit`] does, and if a shard does not answer. The last checkpoint is then that of the last complete step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,
@@ -238,7 +235,6 @@ pub fn fit_on<'a>(
     })
 }
 
-/// Converts the output of an outcome to a list of final states.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -248,7 +244,6 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
     }
 }
 
-/// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
 /// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
@@ -265,7 +260,7 @@ fn better(
             (state, rest)
         })
         .collect();
-    // A stable order: the cold end if both are equal.
+    // The sort is stable, so the cold end comes first if both are equal.
     let value = |rest: &Option<Rest>| rest.map_or(f64::NEG_INFINITY, |rest| rest.tempered_elbo);
     found.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
     let rests = found.iter().filter_map(|(_, rest)| *rest).collect();
@@ -273,7 +268,6 @@ fn better(
     (state, rests)
 }
 
-/// Computes the bound of the tempered model at the end of a run in which all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -282,7 +276,7 @@ fn rest(
 ) -> Option<Rest> {
     let thermostat = state.thermostat.as_ref()?.bound();
     state.globals.with_alpha(settings.alpha());
-    // The bound is linear in 1/T apart from the terms of y alone.
+    // The bound is linear in 1/T, apart from the terms that contain only y.
     let heat = Heat::Uniform(state.inverse);
     let (elbo, tempered_elbo_se) = bound(engine, &mut state.globals, &heat, settings, population);
     Some(Rest {
@@ -330,8 +324,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// Estimates the bound at a temperature from a sample of the documents. Returns it with its standard error. It excludes
-/// the terms of the temperature itself.
+/// Estimates the bound at a temperature from a sample of the documents, and its standard error. The bound excludes the
+/// terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -354,8 +348,8 @@ fn bound(
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();
-    // The result is not random if the sample contains every document behind the topics, including those of earlier
-    // fits.
+    // The result is not random if the sample contains every document that the topics were fitted to, including the
+    // documents of earlier fits.
     let left = 1.0 - values.len() as f64 / population.max(1.0);
     (
         elbo,
@@ -415,7 +409,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
                 documents.terms()
             ));
         }
-        // The fit continues with the learned values of each topic.
+        // The fit continues with the learned value of each topic.
         let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
         let other_alpha = alike && settings.alpha() != start.mean_alpha();
         if settings.eta() != start.eta || other_alpha {

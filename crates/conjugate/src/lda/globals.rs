@@ -1,6 +1,6 @@
 //! λ during a fit, with one row per term and a common decay factor.
 //!
-//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. It is stored
+//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. λ is stored
 //! as λ = η + decay · mass. The first part of the step is then a multiplication of `decay`, and the second changes only
 //! the rows of the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range of
 //! full single precision, it is multiplied into the rows.
@@ -19,13 +19,10 @@ use super::topics::Topics;
 pub struct LdaGlobals {
     pub(crate) topics: usize,
     pub(crate) terms: usize,
-    /// Dirichlet parameters of topic proportions, one per topic.
     pub(crate) alpha: Vec<f64>,
     pub(crate) eta: f64,
-    /// Padded number of topics.
     pub(crate) stride: usize,
     pub(crate) decay: f64,
-    /// Number of global steps taken in this run.
     pub(crate) steps: u64,
     /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
@@ -36,13 +33,13 @@ pub struct LdaGlobals {
 /// Number of terms that are summed together. It is fixed, so sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Smallest decay factor. Smaller factors are multiplied into the rows.
+/// Smaller decay factors are multiplied into the rows.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
-    /// Draws random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson
+    /// Draws random topics. λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson
     /// and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
@@ -79,7 +76,6 @@ impl LdaGlobals {
         globals
     }
 
-    /// Converts fitted topics to global parameters.
     pub(crate) fn of(from: &Topics) -> Self {
         let stride = padded(from.topics);
         let mut mass = vec![0.0f32; from.terms * stride];
@@ -116,7 +112,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Converts λ to fitted topics.
     pub(crate) fn to_topics(&self, inference: Inference, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);
         for row in self.mass.chunks_exact(self.stride) {
@@ -138,7 +133,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Recomputes the sums of the rows, in chunks of a fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self
@@ -162,7 +156,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Returns Σ_v λ_kv for each topic.
     pub(crate) fn lambda_totals(&self) -> impl Iterator<Item = f64> + '_ {
         let prior = self.eta * self.terms as f64;
         self.totals.iter().map(move |m| prior + self.decay * m)
@@ -176,7 +169,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Shrinks all of λ − η by a factor in [0, 1).
     pub(crate) fn shrink(&mut self, factor: f64) {
         self.decay *= factor;
         if self.decay < SMALLEST_DECAY {
@@ -211,7 +203,7 @@ impl Snapshot for LdaGlobals {
         Ok(Self {
             topics,
             terms,
-            // Checkpoints of earlier versions have none: see `with_alpha`.
+            // Checkpoints of earlier versions do not have α (see `with_alpha`).
             alpha: match archive.vec("alpha") {
                 Ok(alpha) if !alpha.is_empty() => archive.vec_of("alpha", topics)?,
                 _ => Vec::new(),

@@ -10,8 +10,8 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The stopping rule of predictions. The rule is stricter than in training, where the next step corrects the errors of
-/// the previous one.
+/// The default stopping rule of predictions. It is stricter than in training, where the next step corrects the errors
+/// of the previous one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
@@ -26,7 +26,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics prepared for predictions. They need as much memory as the topics themselves.
+/// Topics that are prepared for predictions. They need as much memory as the topics themselves.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
@@ -35,7 +35,6 @@ pub struct Predictor<'a> {
     maxima: Vec<f32>,
 }
 
-/// Number of documents that are solved together.
 const CHUNK: usize = 16;
 
 impl<'a> Predictor<'a> {

@@ -20,8 +20,8 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The others are scored
-/// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+/// The result of document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The other
+/// words are scored with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Mean log predictive probability per scored word, in nats.
@@ -32,7 +32,7 @@ pub struct Completion {
     pub words: u64,
     /// Number of documents that were scored.
     pub documents: u64,
-    /// Number of documents with fewer than two words. These documents cannot be split.
+    /// Number of documents with fewer than two words, which cannot be split.
     pub skipped: u64,
 }
 
@@ -49,7 +49,6 @@ pub struct Score {
 /// and memory remains small.
 const TOGETHER: usize = 1024;
 
-/// Number of documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {
@@ -58,7 +57,6 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// Computes the score from the scores of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -90,7 +88,6 @@ pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: S
     Completion::of(&here(&ask, documents, seed, documents.len()))
 }
 
-/// Scores the first `count` documents in this process.
 pub(crate) fn here(
     ask: &Ask<'_>,
     documents: &dyn Documents,
@@ -107,7 +104,6 @@ pub(crate) fn here(
     scores(&ask.spec, ask.globals, lambda, seed, &piece)
 }
 
-/// Returns the settings of local steps for held-out documents.
 pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     Spec {
         simd,
@@ -131,7 +127,6 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// Scores a range of documents. `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -187,7 +182,6 @@ fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, 
         .collect()
 }
 
-/// Computes the rows of words, and their m.
 fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>) {
     let mut values = vec![0.0; terms.len() * stride];
     let mut maxima = vec![0.0; terms.len()];
@@ -202,7 +196,6 @@ fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>)
     (values, maxima)
 }
 
-/// Scratch memory that scores reuse.
 #[derive(Default)]
 struct Scorer {
     solver: Solver,
@@ -258,7 +251,7 @@ impl Scorer {
 }
 
 /// Splits the tokens of known terms into halves by a shuffle. Returns a bag of the first half (rounded down) and a list
-/// of the other tokens. Counts are rounded to integers. Both are empty if there are fewer than two tokens.
+/// of the other tokens. Counts are rounded to integers. Both halves are empty if there are fewer than two tokens.
 fn split(bag: &Bag, terms: usize, seed: u64, index: u64) -> (Bag, Vec<u32>) {
     let mut tokens = Vec::new();
     for (&term, &n) in bag.terms.iter().zip(&bag.counts) {

@@ -34,8 +34,8 @@ pub enum Inference {
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
     /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
     /// It integrates out the proportions, so a topic with less than one token in a document keeps some weight, whereas
-    /// exp ψ would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
-    /// Smyth and Teh 2009, Eq. 12).
+    /// exp ψ would vanish. Unlike in that paper, n_k excludes the token's own share, as in batch CVB0 (Asuncion,
+    /// Welling, Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
 
@@ -56,7 +56,7 @@ pub enum Start {
     /// λ drawn from Gamma(100, 1/100) for all topics (Hoffman et al. 2013).
     #[default]
     Random,
-    /// Words of dissimilar documents, chosen by the rule of k-means++ for centres.
+    /// Words of dissimilar documents, which are chosen by the rule of k-means++ for centres.
     Documents,
 }
 
@@ -64,12 +64,12 @@ pub enum Start {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// None: α is fixed.
+    /// No parameter: α is fixed.
     #[default]
     Fixed,
-    /// One number for all topics.
+    /// One parameter for all topics.
     Symmetric,
-    /// One number per topic.
+    /// One parameter per topic.
     Asymmetric,
 }
 
@@ -88,7 +88,7 @@ pub struct LdaSettings {
     /// The initialisation of the topics, unless the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
-    /// Which parameters α are learned, by stochastic steps of Minka's fixed-point iteration after the first pass.
+    /// The parameters α that the fit learns, by stochastic steps of Minka's fixed-point iteration after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
     /// Whether to learn η by the same method.
@@ -100,7 +100,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Number of passes over the documents. It may be fractional.
+    /// Number of passes over the documents, which need not be an integer.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,
@@ -162,7 +162,7 @@ impl LdaSettings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// Returns one sentence for the user if a setting is invalid.
+    /// Fails with a sentence for the user if a setting is invalid.
     pub fn check(&self) -> Result<(), SettingError> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {
@@ -212,7 +212,6 @@ impl LdaSettings {
         self.temper.check()
     }
 
-    /// Checks that the temperature policy is compatible with the other settings.
     fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {

@@ -1,4 +1,4 @@
-//! Sharded work: the tree, the messages, and shards that do not answer.
+//! Tests of sharded work: the tree, the messages, and shards that do not answer.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record, tree_sum};
@@ -11,7 +11,6 @@ use crate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// Documents, divided into shards.
 struct Divided {
     documents: MemoryDocuments,
     shards: usize,
@@ -42,7 +41,6 @@ impl Documents for Divided {
     }
 }
 
-/// Returns the sum of parts over the tree, computed at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())
@@ -66,14 +64,12 @@ fn a_sum_part_by_part_is_that_over_the_tree() {
     }
 }
 
-/// Returns the request as bytes.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
     ask.encode(&mut bytes);
     bytes
 }
 
-/// Returns a part as bytes, as another machine would send it.
 fn answer(part: &Part) -> Vec<u8> {
     let mut bytes = vec![0; part.size()];
     part.encode(&mut bytes);
@@ -103,7 +99,7 @@ fn elsewhere(
             let shards: Vec<(&dyn Documents, &[usize])> = (shards.iter().zip(shares))
                 .map(|(shard, share)| (shard as &dyn Documents, share.as_slice()))
                 .collect();
-            // The memory of one block is that of the next.
+            // The memory of one block is reused for the next.
             let part = block_step(&shards, &bytes, &mut memory)?;
             let answered = Part::decode(&answer(&part), &mut Spare::default());
             memory.done(part);
@@ -112,7 +108,6 @@ fn elsewhere(
         .collect()
 }
 
-/// Computes the part of each shard for a batch of all documents.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
     let globals = engine.start(1);
@@ -157,7 +152,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let (parts, stride) = parts(&documents, &s);
         let tree = sum_of(parts.clone(), stride);
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
-        // Workers that sum the shards they have, one after the other, and then their sums.
+        // Workers that sum their shards one after the other, and then add their sums.
         let plain = |workers: usize| {
             let held = parts.chunks(shards.div_ceil(workers));
             let chain = |parts: &[Part]| {
@@ -231,7 +226,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         let is_scored = |record: &Record| record.fields.contains_key("heldout_log_predictive");
         let scored: Vec<bool> = records.iter().map(is_scored).collect();
         assert!(scored.contains(&true));
-        // They are lost in a local step of a step, or in its score.
+        // Shards are lost in a local step, or in a score.
         let mut lost_in_scores = 0;
         for left in 0..12 {
             let mut kept: Vec<Vec<u8>> = Vec::new();

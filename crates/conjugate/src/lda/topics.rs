@@ -1,17 +1,17 @@
-//! Fitted topics: the variational parameters of the word proportions.
+//! Fitted topics, which are the variational parameters of the word proportions.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use super::settings::Inference;
 
-/// The distribution q(β) of a fit: topic k is Dirichlet(λ_k·).
+/// The distribution q(β) of a fit, in which topic k is Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
     /// Number K of topics.
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// The method of local steps. It is also used for the proportions of new documents.
+    /// The method of local steps, which the proportions of new documents also use.
     pub inference: Inference,
     /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
@@ -58,10 +58,10 @@ impl Topics {
             .map(|(&x, total)| f64::from(x) / total)
     }
 
-    /// Returns the `n` terms with the largest expected proportions in a topic, the largest first, with those
-    /// proportions.
+    /// Returns the `n` terms with the largest expected proportions in a topic, and these proportions. The largest is
+    /// first.
     pub fn top_words(&self, topic: usize, n: usize) -> Vec<(u32, f64)> {
-        // Copied out, because frequently used numbers are often adjacent.
+        // The column is copied, because frequently used numbers are often adjacent.
         let column = self.lambda.iter().skip(topic).step_by(self.topics);
         let column: Vec<f32> = column.copied().collect();
         let at = |term: usize| column[term];
@@ -111,7 +111,7 @@ impl Snapshot for Topics {
         let terms: usize = archive.get("terms")?;
         let priors = archive.vec_of("priors", 3)?;
         let lambda = archive.vec_of("lambda", topics * terms)?;
-        // Topics of earlier versions are the mean field's, with one parameter for all.
+        // Topics of earlier versions are mean-field topics, with one parameter for all.
         let alpha = match archive.vec("alpha") {
             Ok(_) => archive.vec_of("alpha", topics)?,
             Err(_) => vec![priors[0]; topics],

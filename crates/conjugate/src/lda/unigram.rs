@@ -1,4 +1,4 @@
-//! The unigram model as a baseline: one topic for all documents.
+//! The unigram model as a baseline, which is one topic for all documents.
 
 use jensen_math::special::lgamma;
 
@@ -39,7 +39,6 @@ pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plai
     Plain { bound, within }
 }
 
-/// Counts how often each term occurs.
 fn counts(documents: &dyn Documents) -> Vec<f64> {
     let mut counts = vec![0.0; documents.terms()];
     let mut bag = Bag::new();

@@ -29,13 +29,12 @@ impl Bernoullis {
         }
     }
 
-    /// Iterates over the known values of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
-    /// Returns expected probabilities of a component from its natural parameters.
+    /// Returns the expected probabilities of a component from its natural parameters.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<f64> {
         lambda
             .chunks_exact(2)
@@ -53,7 +52,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// Returns 0 if all values of a point are missing, and 1 otherwise.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -81,8 +80,8 @@ impl Components for Bernoullis {
     }
 }
 
-/// Components over vectors of counts, treated as ordered draws (without the multinomial coefficient), with symmetric
-/// Dirichlet priors.
+/// Components over vectors of counts with symmetric Dirichlet priors. Counts are treated as ordered draws, without the
+/// multinomial coefficient.
 pub struct Multinomials {
     dim: usize,
     concentration: f64,
@@ -103,7 +102,7 @@ impl Multinomials {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Returns expected proportions of a component from its natural parameters.
+    /// Returns the expected proportions of a component from its natural parameters.
     pub fn proportions(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda.iter().sum();
         lambda.iter().map(|x| x / total).collect()
@@ -155,8 +154,8 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate. The mean of the prior is the column's mean. Shape one half is that of the Jeffreys
-/// prior. The prior then has a standard deviation of 1.4 times its mean. It counts as half a row.
+/// Shape of the prior of a rate, whose mean is the column's mean. One half is the shape of the Jeffreys prior. The
+/// prior then has a standard deviation of 1.4 times its mean, and counts as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
@@ -165,7 +164,7 @@ impl Poissons {
         let columns = ColumnMoments::of(dim, &data);
         Self {
             dim,
-            // A column of zeros still needs a proper prior.
+            // A column of zeros also needs a proper prior.
             means: columns
                 .iter()
                 .map(|column| if column.mean > 0.0 { column.mean } else { 1.0 })
@@ -174,13 +173,12 @@ impl Poissons {
         }
     }
 
-    /// Iterates over the known counts of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
     }
 
-    /// Returns expected rates of a component from its natural parameters.
+    /// Returns the expected rates of a component from its natural parameters.
     pub fn rates(&self, lambda: &[f64]) -> Vec<f64> {
         lambda.chunks_exact(2).map(|l| l[0] / l[1]).collect()
     }
@@ -195,7 +193,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// Returns 0 if all values of a point are missing, and 1 otherwise.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -235,7 +233,7 @@ impl Components for Poissons {
             let rate = t[0].exp();
             let mode = rate.floor();
             let top = term(mode);
-            // Ten standard deviations √(λ/s) are below the mode.
+            // Zero is more than ten standard deviations √(λ/s) below the mode.
             let wide = if s * rate > 100.0 {
                 ((rate / s).sqrt() / 16.0).floor().max(1.0)
             } else {
@@ -282,7 +280,6 @@ impl Categoricals {
         }
     }
 
-    /// Iterates over the positions in t of the log probabilities of a point's known categories.
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
@@ -290,7 +287,7 @@ impl Categoricals {
         positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
-    /// Returns expected probabilities of a component from its natural parameters, column by column.
+    /// Returns the expected probabilities of a component from its natural parameters, column by column.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
         let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
         columns
@@ -311,7 +308,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// Returns 0 if all values of a point are missing, and 1 otherwise.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

@@ -1,4 +1,4 @@
-//! The factorial mixture: a point is the sum of the active factors, plus noise.
+//! The factorial mixture, in which a point is the sum of the active factors and noise.
 //!
 //! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), where σ_n and σ_μ are variances
 //! (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose
@@ -45,7 +45,6 @@ pub enum FactorialStart {
 pub struct FactorialMixture {
     settings: FactorialSettings,
     start: FactorialStart,
-    /// Whether q(μ) factorises over factors.
     independent: bool,
     dim: usize,
     data: Vec<f64>,
@@ -53,16 +52,15 @@ pub struct FactorialMixture {
     blocks: Blocks,
 }
 
-/// Largest number of sweeps over the factors of one point.
 const SWEEPS: u32 = 50;
-/// Tolerance of a point's q(z). It has converged when no probability changes by more than this in a sweep.
+/// A point's q(z) has converged when no probability changes by more than this in a sweep.
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
     /// Creates a mixture over `data`, which has rows of `dim` numbers.
     ///
     /// # Errors
-    /// Returns a sentence for the user if a setting is out of range.
+    /// Fails with a sentence for the user if a setting is out of range.
     pub fn new(settings: FactorialSettings, dim: usize, data: Vec<f64>) -> Result<Self, String> {
         let k = settings.factors;
         if k == 0 {
@@ -115,8 +113,8 @@ impl FactorialMixture {
         Self { start, ..self }
     }
 
-    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q. Its precisions are
-    /// A_kk. They are too large where factors share points.
+    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and precisions A_kk.
+    /// They are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {
@@ -141,7 +139,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// Returns E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
+    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);
@@ -177,7 +175,6 @@ impl FactorialMixture {
 }
 
 impl ConjugateModel for FactorialMixture {
-    /// The probabilities q(z_nk = 1) of the last point.
     type Scratch = Vec<f64>;
 
     fn name(&self) -> &'static str {
@@ -192,8 +189,7 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// Returns factors from the requested start. Their precision is that of a posterior that has seen every factor as
-    /// often as expected.
+    /// The factors have the precision of a posterior that has seen every factor as often as expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -235,7 +231,7 @@ impl ConjugateModel for FactorialMixture {
         let (k, dim) = (self.settings.factors, self.dim);
         let precision = 1.0 / self.settings.noise_variance;
         let (means, half) = expected.split_at(k * dim);
-        // E[μ_k · μ_l] = −2 times the second statistic.
+        // E[μ_k · μ_l] is −2 times the second statistic.
         let gram = |i: usize, j: usize| -2.0 * half[i * k + j];
         let x = &self.data[point * dim..(point + 1) * dim];
         let dots: Vec<f64> = means.chunks_exact(dim).map(|m| dot(m, x)).collect();
@@ -343,11 +339,8 @@ struct Pursuit<'a> {
 }
 
 impl<'a> Pursuit<'a> {
-    /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
-    /// Number of sweeps over the factors of a point.
     const SWEEPS: usize = 5;
-    /// Number of iterations that update a factor to the mean of residuals.
     const ROUNDS: usize = 3;
 
     fn of(model: &'a FactorialMixture, stream: &mut Stream) -> Self {
@@ -366,7 +359,6 @@ impl<'a> Pursuit<'a> {
         }
     }
 
-    /// Finds all factors. Returns K rows of `dim` numbers.
     fn factors(mut self, model: &FactorialMixture, stream: &mut Stream) -> Vec<f64> {
         let floor = model.dim as f64 * model.settings.noise_variance;
         while self.found.len() < model.settings.factors && !self.points.is_empty() {
@@ -398,7 +390,6 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Returns the squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {
@@ -417,7 +408,6 @@ impl<'a> Pursuit<'a> {
         self.found.iter().map(row).collect()
     }
 
-    /// Returns the mean residual of the points in `of`.
     fn mean_left(&self, dim: usize, of: &[usize]) -> Vec<f64> {
         let share = 1.0 / of.len() as f64;
         let mut mean = vec![0.0; dim];
@@ -433,7 +423,6 @@ impl<'a> Pursuit<'a> {
         mean
     }
 
-    /// Returns the points whose residual is smaller with `factor` than without it.
     fn explained(&self, factor: &[f64]) -> Vec<usize> {
         let inner: Vec<f64> = self.found.iter().map(|f| dot(f, factor)).collect();
         let half = 0.5 * dot(factor, factor);
@@ -444,7 +433,6 @@ impl<'a> Pursuit<'a> {
         (0..self.points.len()).filter(gains).collect()
     }
 
-    /// Infers which factors are active at each point.
     fn assign(&mut self, model: &FactorialMixture) {
         let gram = self.gram();
         let prior = special::logit(model.settings.activation);

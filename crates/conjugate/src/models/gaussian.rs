@@ -11,9 +11,9 @@ use jensen_math::{dense, special};
 /// The shape of covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covariance {
-    /// Any: normal-Wishart priors.
+    /// Any covariance matrix, with normal-Wishart priors.
     Full,
-    /// Diagonal: normal-gamma priors.
+    /// A diagonal covariance matrix, with normal-gamma priors.
     Diagonal,
 }
 
@@ -22,12 +22,12 @@ pub enum Covariance {
 /// ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
-    /// Weight of the prior mean, in points.
+    /// Weight of the prior mean, as a number of points.
     pub mean_weight: f64,
-    /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
+    /// The variance within a component (the inverse of its expected precision), as a share of the column's variance.
     pub variance: f64,
-    /// Weight of that variance, in points. It is twice the shape of a gamma distribution of precisions. The degrees of
-    /// freedom of a Wishart distribution are this weight plus its dimension minus one.
+    /// Weight of the prior variance, as a number of points. It is twice the shape of a gamma distribution of
+    /// precisions. The degrees of freedom of a Wishart distribution are this weight plus its dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -101,16 +101,15 @@ impl Gaussians {
         }
     }
 
-    /// Declares that the values are standardised, with the logarithm of the scale of each column. Densities then refer
+    /// Declares that the values are standardised, and sets the logarithm of each column's scale. Densities then refer
     /// to the original values.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. A
-    /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
-    /// combinations of columns.
+    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. If a
+    /// linear combination of columns has a small conditional variance in the data, it then also has one in the prior.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
         match self.covariance {
@@ -136,7 +135,6 @@ impl Gaussians {
         }
     }
 
-    /// Returns the logarithm of the product of the scales of a row's known values.
     fn log_scale(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
@@ -159,7 +157,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Returns expected mean of a component from its natural parameters.
+    /// Returns the expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -191,13 +189,11 @@ impl Gaussians {
     }
 }
 
-/// Returns the missing and the observed columns of a row.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }
 
 impl Gaussians {
-    /// Returns whether the missing columns of a point depend on other columns.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -215,7 +211,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// Returns 0 if all values of a point are missing, and 1 otherwise.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -290,7 +286,7 @@ impl Components for Gaussians {
         let d = self.dim;
         match self.covariance {
             Covariance::Full => {
-                // For starts: the mean of the column, and its variance.
+                // In starts, a missing value has the mean and the variance of its column.
                 let at = |i: usize| if x[i].is_nan() { self.centre[i] } else { x[i] };
                 for i in 0..d {
                     out[i] += weight * at(i);
@@ -381,7 +377,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// Evaluates the marginal density of a multivariate Student's t over the known columns.
+    /// The density is that of a multivariate Student's t, marginalised to the known columns.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;

@@ -1,5 +1,5 @@
 //! Hidden Markov models whose states emit rows like any kind of component. A data point is a sequence, and its local
-//! step is forward-backward.
+//! step is the forward–backward algorithm.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct HiddenMarkov<C> {
     blocks: Blocks,
 }
 
-/// Marginals of the last sequence.
+/// The marginals of the last sequence in a local step.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
     /// Marginals q(z_t = k), one row per step.
@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Computes forward probabilities, each row normalised. Returns the sum of the logarithms of their scales.
+    /// Each row is normalised. Returns the sum of the logarithms of the scales.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;
@@ -78,7 +78,6 @@ impl ChainScratch {
         log_scale
     }
 
-    /// Computes backward probabilities, each row normalised.
     fn backward(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.backward.len() / k;
@@ -99,7 +98,6 @@ impl ChainScratch {
         }
     }
 
-    /// Computes q of single states, and q of neighbouring pairs summed over the sequence.
     fn marginals(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.states.len() / k;
@@ -186,13 +184,13 @@ impl<C: Components> HiddenMarkov<C> {
         &self.emissions
     }
 
-    /// Returns expected probabilities of the first state.
+    /// Returns the expected probabilities of the first state.
     pub fn initial(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Returns expected transition probabilities, one row per state.
+    /// Returns the expected transition probabilities, one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -213,7 +211,7 @@ impl<C: Components> HiddenMarkov<C> {
             self.emissions.log_density(self.state(expected, i), t)
         };
         let steps = last - first;
-        // The state before on the best path to each state, one row per step.
+        // The previous state on the best path to each state, one row per step.
         let mut before = vec![0; steps * k];
         let mut best: Vec<f64> = Vec::new();
         for t in 0..steps {
@@ -289,7 +287,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut lambda = self.blocks.prior().to_vec();
         let share = self.emissions.points() as f64 / k as f64;
         for i in 0..k {
-            // States persist, which distinguishes them from mixture components.
+            // The start has persistent states, which distinguishes them from mixture components.
             let row = &mut lambda[k + i * k..k + (i + 1) * k];
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
@@ -302,8 +300,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Returns the ranges of the emissions only. States with equal emissions therefore count as one state, whatever
-    /// their transitions.
+    /// The ranges contain only the emissions. States with equal emissions therefore count as one state, whatever their
+    /// transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -343,7 +341,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
         scratch.marginals(&next);
-        // The shorter operand ends a sum: the first row of the states is combined with the first states' probabilities.
+        // `zip` stops at the end of the shorter operand, so only the first row of the states is combined with the first
+        // states' probabilities.
         let sum = |q: &[f64], log: &[f64]| -> f64 { q.iter().zip(log).map(|(q, l)| q * l).sum() };
         let energy = sum(&scratch.states, &scratch.emission)
             + sum(&scratch.states, log_first)

@@ -12,7 +12,7 @@ use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
 use crate::shards::PointShards;
 
-/// The components of a mixture (or the states of a chain), with the data that they explain.
+/// The components of a mixture (or the states of a chain), with their data.
 pub trait Components: Sync {
     /// Returns the name of the components in files.
     fn name(&self) -> &'static str;
@@ -26,17 +26,17 @@ pub trait Components: Sync {
         1.0
     }
 
-    /// See [`ConjugateModel::sizes`].
+    /// Returns the distinct sizes of points with their numbers; see [`ConjugateModel::sizes`].
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// See [`ConjugateModel::elsewhere`].
+    /// Returns the shards that have the points; see [`ConjugateModel::elsewhere`].
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
-    /// Adds `weight` T(x) for every point, to initialise components.
+    /// Adds `weight` · T(x) for every point, to initialise components.
     fn add_all(&self, weight: f64, out: &mut [f64]) {
         for point in 0..self.points() {
             self.add(point, weight, out);
@@ -51,10 +51,10 @@ pub trait Components: Sync {
     /// Returns the families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
-    /// Returns `E[log p(x | component)]`, given `E[t]` (or log p, given a value of t).
+    /// Returns `E[log p(x | component)]` if `t` is `E[t]`, or log p if it is a value of t.
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` T(x), to initialise components. A guess replaces missing values that do not drop out.
+    /// Adds `weight` · T(x), to initialise components. A guess replaces missing values that do not drop out.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
     /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
@@ -81,12 +81,12 @@ pub trait Components: Sync {
     /// Returns log ∫ p(x | component)^s dx for a point of size `size`, at a value `t` of the statistics' coefficients.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// See [`ConjugateModel::log_jacobian`].
+    /// Returns the effect of the data's units on the bound; see [`ConjugateModel::log_jacobian`].
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// See [`ConjugateModel::lean`].
+    /// Returns the largest share of the random start in hot iterations; see [`ConjugateModel::lean`].
     fn lean(&self) -> f64 {
         0.1
     }
@@ -102,11 +102,12 @@ pub trait Components: Sync {
 pub struct Completed {
     /// The integral log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
     pub log_integral: f64,
-    /// The mean of E[log p(x | component)] over their distribution, whose density is that integrand.
+    /// The mean of E[log p(x | component)] over the missing values, under the distribution whose density is
+    /// proportional to that integrand.
     pub energy: f64,
 }
 
-/// Components behind a reference, so that several models can share them with their data.
+/// Several models can share components and their data by reference.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -179,10 +180,9 @@ impl<C: Components> Components for &C {
     }
 }
 
-/// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// Draws a sample of the points for the choice of starts. Returns `None` if all points are used.
+/// The result is `None` if all points are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
@@ -246,7 +246,6 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
 pub struct MixtureScratch {
     /// Responsibilities of the components.
     pub r: Vec<f64>,
-    /// Expected statistics of each component where values are missing.
     completed: Vec<f64>,
 }
 
@@ -285,7 +284,7 @@ impl<C: Components> Mixture<C> {
         &self.components
     }
 
-    /// Returns expected weights of the components.
+    /// Returns the expected weights of the components.
     pub fn weights(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
@@ -320,7 +319,6 @@ impl<C: Components> Mixture<C> {
     }
 }
 
-/// Returns a(λ) and ∇a(λ) of blocks of these families.
 fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
     let mut expected = vec![0.0; lambda.len()];
     let (mut start, mut total) = (0, 0.0);
@@ -332,8 +330,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// Returns log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does not
-/// depend on the component. `before` contains a(λ) and ∇a(λ).
+/// Computes log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
+/// not depend on the component. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -349,7 +347,6 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// Returns the log posterior predictive density of one component at a point, in nats.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],
@@ -449,8 +446,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
             let within = bound + share;
             return Some(Plain { bound, within });
         }
-        // Shards answer only for this number of components. The share of the other components is set for a better
-        // bound.
+        // Shards support only this number of components. The share of the other components is set for a better bound.
         let mut lambda = self.blocks.prior().to_vec();
         lambda[0] += held;
         let first = &mut lambda[self.k..self.k + self.width];
@@ -490,7 +486,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
                     (energy, inverse * energy)
                 }
             };
-            // With its log weight. The remainder is the entropy of missing values.
+            // The remainder of the log weight is the entropy of missing values.
             energies.push((energy, log));
             r.push(log);
         }

@@ -7,7 +7,8 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points. They contain the data for starts and temperatures, and have access to the local steps.
+/// Components over many points. They contain the data for starts and temperatures, and have access to the shards that
+/// run the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
@@ -15,9 +16,11 @@ pub struct Sampled<'a, C> {
     pub points: usize,
     /// Statistics Σ T(x) over all points, with missing values filled in as for starts.
     pub totals: Vec<f64>,
-    /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
+    /// The distinct sizes of points with their numbers; see
+    /// [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,
-    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// The effect of the data's units on the bound; see
+    /// [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
     /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,

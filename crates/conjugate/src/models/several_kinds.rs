@@ -1,14 +1,14 @@
-//! Components with columns of several kinds, independent given the component.
+//! Components with columns of several kinds, which are independent given the component.
 
 use std::ops::Range;
 
 use crate::family::ExponentialFamily;
 use crate::models::mixture::{Completed, Components, predictive};
 
-/// Components over the same rows, each with its own columns.
+/// Components of several kinds over the same rows. Each kind has its own columns.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
-    /// Components over many points. They hold the data for starts and temperatures, and run local steps in shards.
+    /// The range of each kind's parameters among those of a component.
     ranges: Vec<Range<usize>>,
 }
 
@@ -27,7 +27,7 @@ impl SeveralKinds {
         }
     }
 
-    /// Returns the parameters of a kind among those of a component.
+    /// Returns the parameters of a kind, given those of a component.
     pub fn of_kind<'a>(&self, vector: &'a [f64], kind: usize) -> &'a [f64] {
         &vector[self.ranges[kind].clone()]
     }
@@ -53,7 +53,7 @@ impl Components for SeveralKinds {
         self.kinds[0].points()
     }
 
-    /// Returns 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         let sizes = self.kinds.iter().map(|kind| kind.size(point));
         sizes.fold(0.0, f64::max)

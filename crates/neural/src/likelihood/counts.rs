@@ -1,8 +1,7 @@
-//! Counts: Poisson, negative binomial, and negative binomial with excess zeros.
+//! Likelihoods of counts: Poisson, negative binomial, and negative binomial with excess zeros.
 //!
-//! A count x has the mean μ, which the network gives as log μ. The negative binomial distribution has the variance
-//! μ + μ²/size, with one size r for each column, and the mass
-//! `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r + μ))^x`.
+//! A count x has the mean μ, which the network gives as log μ. The negative binomial distribution has the variance μ +
+//! μ²/size, with one size r for each column, and the mass `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r + μ))^x`.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use jensen_math::rng::Stream;
@@ -10,21 +9,19 @@ use rand_distr::{Distribution, Gamma, Poisson};
 
 use super::{Column, OutOfDomain};
 
-/// Single precision has all whole numbers up to here.
+/// The largest integer up to which single precision represents all integers.
 const LARGEST: f32 = 16_777_216.0;
 
-/// Smallest and largest initial size of a column: its variance is between its mean and a hundred times its mean squared.
-/// Moments of rare counts give anything.
+/// Smallest and largest initial size of a column. The variance is then between the mean and a hundred times the squared
+/// mean. Moments of rare counts are too uncertain for other sizes.
 const SIZES: (f64, f64) = (0.01, 100.0);
 
-/// `log x!`.
 fn log_factorial(g: &mut Graph, x: NodeId) -> NodeId {
     let one = g.constant(1.0);
     let next = g.add(x, one);
     g.elem(ElemOp::Lgamma, &[next])
 }
 
-/// `log p(x)` of every count under Poisson distributions.
 pub(super) fn poisson(g: &mut Graph, log_mean: NodeId, x: NodeId) -> NodeId {
     let linear = g.mul(x, log_mean);
     let mean = g.exp(log_mean);
@@ -33,8 +30,8 @@ pub(super) fn poisson(g: &mut Graph, log_mean: NodeId, x: NodeId) -> NodeId {
     g.sub(linear, rest)
 }
 
-/// `log p(x)` of every count under negative binomial distributions. With a = log μ − log r this is
-/// `log Γ(x + r) / Γ(r) − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`, in which no term overflows for large sizes.
+/// Builds `log p(x)` of every count under negative binomial distributions. With a = log μ − log r this is `log Γ(x + r)
+/// / Γ(r) − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`, in which no term overflows for large sizes.
 pub(super) fn negative_binomial(
     g: &mut Graph,
     log_mean: NodeId,
@@ -55,14 +52,13 @@ pub(super) fn negative_binomial(
     g.sub(ways, cost)
 }
 
-/// `log p(x)` of every count that is zero with the log odds `excess`, and otherwise negative binomial.
 pub(super) fn zero_inflated(
     g: &mut Graph,
     [log_mean, log_size, excess]: [NodeId; 3],
     x: NodeId,
 ) -> NodeId {
     let count = negative_binomial(g, log_mean, log_size, x);
-    // log((eᵉ + p(x)) / p(x)) for zeros.
+    // For zeros, this is log((eᵉ + p(x)) / p(x)).
     let gain = g.sub(excess, count);
     let gain = g.elem(ElemOp::Log1pExp, &[gain]);
     let zero = g.constant(0.0);
@@ -73,37 +69,34 @@ pub(super) fn zero_inflated(
     g.sub(raised, total)
 }
 
-/// The logarithm of a column's mean, with half a count added.
+/// Half a count is added, so that the mean is positive.
 pub(super) fn log_mean(column: &Column) -> f64 {
     (column.mean + 0.5 / column.count).ln()
 }
 
-/// The logarithm of a column's size by its moments.
 pub(super) fn log_size(column: &Column) -> f64 {
     let excess = (column.variance - column.mean).max(f64::MIN_POSITIVE);
     let size = column.mean.powi(2) / excess;
     size.clamp(SIZES.0, SIZES.1).ln()
 }
 
-/// The log odds of excess zeros at which half of a column's zeros are such.
+/// Returns the log odds of excess zeros at which half of a column's zeros are excess zeros.
 pub(super) fn log_odds_of_excess(column: &Column) -> f64 {
     let share = 0.5 * (column.zeros * column.count + 0.5) / (column.count + 1.0);
     (share / (1.0 - share)).ln()
 }
 
-/// A Poisson number.
 pub(super) fn draw_poisson(mean: f64, stream: &mut Stream) -> f32 {
-    // Means that are 0 or not finite have no distribution in `rand_distr`.
+    // `rand_distr` has no distribution for means that are 0 or not finite.
     Poisson::new(mean).map_or(0.0, |of| of.sample(stream)) as f32
 }
 
-/// A negative binomial number: Poisson with a Gamma mean.
+/// A negative binomial number is a Poisson number with a gamma mean.
 pub(super) fn draw_negative_binomial(mean: f64, size: f64, stream: &mut Stream) -> f32 {
     let mean = Gamma::new(size, mean / size).map_or(mean, |of| of.sample(stream));
     draw_poisson(mean, stream)
 }
 
-/// Checks that all values are counts.
 pub(super) fn check(record: &[f32]) -> Result<(), OutOfDomain> {
     let is_count = |x: f32| (0.0..=LARGEST).contains(&x) && x.fract() == 0.0;
     match record.iter().position(|&x| !is_count(x)) {

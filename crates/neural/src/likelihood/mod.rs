@@ -1,7 +1,7 @@
-//! Observation models: log p(x | network outputs).
+//! Observation models log p(x | network outputs).
 //!
-//! A distribution is a row here: its name, the heads of the decoder, the parameters that a column keeps for all
-//! records, the log density of every value, its mean, its start, its draws, and its domain.
+//! Each distribution defines its name, the heads of the decoder, the parameters of columns that all records share, the
+//! log density of every value, its mean, its start, its draws, and its domain.
 
 mod counts;
 
@@ -18,43 +18,39 @@ pub enum Likelihood {
     Bernoulli,
     /// Independent normal values with mean and log variance from the network (Eq. 12).
     Gaussian {
-        /// Whether means are squashed to (0, 1) by the logistic function.
+        /// Whether the logistic function squashes means to (0, 1).
         bounded: bool,
     },
-    /// Groups of `categories` indicator values (or probabilities), one category each, with logits from the network.
+    /// Groups of `categories` indicator values (or probabilities), with logits from the network. Each group is one
+    /// categorical value.
     Categorical {
-        /// Number of categories of a group; the width of a record is a multiple of it.
+        /// Number of categories of a group. The width of a record is a multiple of it.
         categories: usize,
     },
     /// Independent counts with log mean from the network.
     Poisson,
-    /// Independent counts with log mean from the network and one size for each column: the variance is
-    /// mean + mean²/size.
+    /// Independent counts with log mean from the network and one size for each column. The variance is mean +
+    /// mean²/size.
     NegativeBinomial,
-    /// Counts that are zero with log odds from the network, and otherwise negative binomial.
+    /// Independent counts that are zero with log odds from the network, and otherwise negative binomial.
     ZeroInflatedNegativeBinomial,
 }
 
-/// A column of training records, for the start of training.
 pub(crate) struct Column {
-    /// Number of records.
     pub count: f64,
-    /// Mean over the records.
     pub mean: f64,
-    /// Variance over the records.
     pub variance: f64,
-    /// Share of zeros.
     pub zeros: f64,
 }
 
 /// A value outside the domain of a likelihood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfDomain {
-    /// Position in the record.
+    /// The position of the value in the record.
     pub position: usize,
     /// The value.
     pub value: f32,
-    /// The valid range.
+    /// The range of valid values, in words.
     pub expected: &'static str,
 }
 
@@ -72,14 +68,14 @@ impl std::fmt::Display for OutOfDomain {
 impl std::error::Error for OutOfDomain {}
 
 impl Likelihood {
-    /// The distributions of counts with their names.
+    /// The likelihoods of counts.
     pub const COUNTS: [Self; 3] = [
         Self::Poisson,
         Self::NegativeBinomial,
         Self::ZeroInflatedNegativeBinomial,
     ];
 
-    /// A fixed word, such as `bernoulli` or `negative-binomial`.
+    /// Returns the name, such as `bernoulli` or `negative-binomial`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bernoulli => "bernoulli",
@@ -107,7 +103,7 @@ impl Likelihood {
         }
     }
 
-    /// The decoder's heads, each with one output for every value.
+    /// Returns the decoder's heads, each of which has one output for every value.
     pub fn heads(self) -> &'static [&'static str] {
         match self {
             Self::Bernoulli | Self::Categorical { .. } => &["logits"],
@@ -117,7 +113,7 @@ impl Likelihood {
         }
     }
 
-    /// Parameters that each column has once, whatever the latent values.
+    /// Returns the parameters of columns, which are the same for all records.
     pub fn of_columns(self) -> &'static [&'static str] {
         match self {
             Self::NegativeBinomial | Self::ZeroInflatedNegativeBinomial => &["log_size"],
@@ -125,7 +121,7 @@ impl Likelihood {
         }
     }
 
-    /// The part of a value's log density that depends on nothing, in nats.
+    /// Returns the part of a value's log density that depends on neither the value nor the parameters, in nats.
     pub fn constant(self) -> f64 {
         match self {
             Self::Gaussian { .. } => -0.5 * LOG_TWO_PI,
@@ -133,8 +129,9 @@ impl Likelihood {
         }
     }
 
-    /// `log p(x)` of every value in nats but for the [constant](Self::constant). `outputs` are the heads, then the
-    /// parameters of columns. The values of a group of indicators share its log probability.
+    /// Builds `log p(x)` of every value in nats, without the [constant](Self::constant). `outputs` are the heads,
+    /// followed by the parameters of columns. The sum over a group of indicators is the log
+    /// probability of its category.
     pub fn log_densities(self, graph: &mut Graph, outputs: &[NodeId], x: NodeId) -> NodeId {
         match self {
             Self::Bernoulli => {
@@ -166,7 +163,7 @@ impl Likelihood {
         }
     }
 
-    /// The mean of every value.
+    /// Builds the mean of every value.
     pub fn mean(self, graph: &mut Graph, outputs: &[NodeId]) -> NodeId {
         match self {
             Self::Bernoulli | Self::Gaussian { bounded: true } => {
@@ -187,9 +184,9 @@ impl Likelihood {
         }
     }
 
-    /// The outputs at which training starts for a column, heads first: those of the column's mean, and 0 for
-    /// parameters that are not listed. Half a record of either kind is added to shares, so that values that all or no
-    /// records have remain finite.
+    /// Returns the outputs at which training starts for a column, heads first. They correspond to the column's mean,
+    /// and are 0 for parameters that are not listed. Half a record of either kind is added to shares, so that values
+    /// that all or no records have remain finite.
     pub(crate) fn start(self, column: &Column) -> Vec<f64> {
         let Column { count, mean, .. } = *column;
         let odds = (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
@@ -207,7 +204,7 @@ impl Likelihood {
         }
     }
 
-    /// Draws a record into `x`, given the means of its values, and the outputs one after the other.
+    /// Draws a record into `x`. `outputs` has the heads one after the other.
     pub fn draw(
         self,
         mean: &[f32],
@@ -296,7 +293,6 @@ impl Likelihood {
     }
 }
 
-/// Draws one of the categories with probabilities `p` as indicators.
 fn draw_category(p: &[f32], stream: &mut jensen_math::rng::Stream, x: &mut [f32]) {
     let total: f64 = p.iter().map(|&p| f64::from(p)).sum();
     let mut left = stream.uniform() * total;
@@ -312,7 +308,6 @@ fn draw_category(p: &[f32], stream: &mut jensen_math::rng::Stream, x: &mut [f32]
     x[chosen] = 1.0;
 }
 
-/// Logarithms of probabilities with these logits, in groups of `categories`.
 fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
     let width = graph.shape(logits).len as usize;
     let groups: Vec<NodeId> = (0..width / categories)
@@ -325,7 +320,7 @@ fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
     graph.concat(&groups)
 }
 
-/// `log Σ eˣ`, shifted by the largest element.
+/// Builds `log Σ eˣ`, shifted by the largest element.
 pub(crate) fn log_sum_exp(graph: &mut Graph, x: NodeId) -> NodeId {
     let largest = graph.max(x);
     let pivot = graph.elem(ElemOp::Pivot, &[largest]);

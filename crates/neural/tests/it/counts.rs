@@ -1,4 +1,4 @@
-//! Decoders of counts beside exact answers.
+//! Comparisons of decoders of counts with exact results.
 
 use jensen_math::simd::Simd;
 use jensen_math::special::lgamma;
@@ -23,7 +23,6 @@ fn observation(likelihood: Likelihood, library_size: bool) -> Observation {
     }
 }
 
-/// A linear decoder with these parameters, and an encoder that answers the prior.
 fn factor(observation: &Observation) -> Autoencoder {
     let architecture = Architecture {
         observation: observation.clone(),
@@ -47,7 +46,6 @@ fn factor(observation: &Observation) -> Autoencoder {
     Autoencoder::new(architecture, tensors, Simd::detect()).unwrap()
 }
 
-/// The probability of a count, from the product of its factors.
 fn mass(likelihood: Likelihood, mean: f64, x: f64) -> f64 {
     let (size, excess) = (LOG_SIZE.exp(), 1.0 / (1.0 + (-EXCESS).exp()));
     let counted = match likelihood {
@@ -66,7 +64,7 @@ fn mass(likelihood: Likelihood, mean: f64, x: f64) -> f64 {
     }
 }
 
-/// log p(x) of the values that are present by Simpson's rule over the latent value.
+/// Computes log p(x) of the values that are present, by Simpson's rule over the latent value.
 fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32]) -> f64 {
     const HALF: i32 = 600;
     const STEP: f64 = 8.0 / HALF as f64;
@@ -137,7 +135,6 @@ fn missing_values_leave_the_density_of_the_others() {
     }
 }
 
-/// Records of counts.
 fn records() -> FloatRecords<Vec<f32>> {
     FloatRecords {
         values: [
@@ -162,7 +159,7 @@ fn marginal_likelihoods_are_those_of_quadrature() {
             for (i, found) in estimate.records.iter().enumerate() {
                 let record = &records.values[i * WIDTH..][..WIDTH];
                 let exact = exact(&observation, &SLOPE, &BIAS, record);
-                // The encoder answers the prior, so the draws are the error.
+                // The encoder returns the prior, so only the draws cause an error.
                 assert!(
                     (found - exact).abs() < 0.06,
                     "{likelihood:?} {library_size} record {i}: {found} for {exact}"
@@ -192,7 +189,7 @@ fn draws_have_the_moments_of_their_distribution() {
                     gap.abs() < 4.5 * error,
                     "{likelihood:?} {column}: {gap} ± {error}"
                 );
-                // Zeros by the exact mass at each draw's mean.
+                // Compares zeros with their exact mass at each draw's mean.
                 let counted = match likelihood {
                     Likelihood::ZeroInflatedNegativeBinomial => 1.0 / (1.0 + EXCESS.exp()),
                     _ => 1.0,
@@ -260,8 +257,8 @@ fn a_trained_factor_reaches_the_density_of_its_data() {
     let (fitted, truth) = (mean(&slope, &bias), mean(&SLOPE, &BIAS));
     let mut networks = Autoencoder::new(architecture, trained.tensors.clone(), simd).unwrap();
     let bound = networks.bound(&data, 20, 1).unwrap().bound;
-    // Eight parameters fitted to 2000 records gain about 8/(2 · 2000) nats a record over the truth; the posterior is
-    // normal but for its skewness, and linear in the logarithms of counts only roughly.
+    // Eight parameters fitted to 2000 records gain about 8/(2 · 2000) nats per record over the truth. The posterior is
+    // somewhat skewed, and it is only roughly linear in the logarithms of counts.
     assert!((fitted - truth).abs() < 0.03, "{fitted} for {truth}");
     assert!(
         bound < fitted && bound > fitted - 0.15,

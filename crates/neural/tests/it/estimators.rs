@@ -1,4 +1,4 @@
-//! Estimators of the bound: gradients, agreement of A and B, closed forms.
+//! Tests of the estimators of the bound: gradients, agreement of A and B, and closed forms.
 
 use jensen_graph::{SingleProgram, evaluate};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -26,7 +26,6 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
     out
 }
 
-/// Inputs of a bound graph at one record: weights of moderate size, a record in the likelihood's domain, noise.
 fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
     let likelihood = observation.likelihood;
     let mut inputs: Vec<Vec<f64>> = initial_weights(Simd::detect(), &bound.specs, 5, Some(0.6))

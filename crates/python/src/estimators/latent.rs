@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns in addition to the matrix, by name: responses, exposures, trials.
+/// Columns in addition to the matrix, by name, such as responses, exposures or trials.
 type More = Vec<(String, Vec<f64>)>;
 
 /// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
@@ -35,7 +35,7 @@ pub fn fit_latent<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and variances of the linear predictors, one row per row and one column per predictor; means of the
+/// Means and variances of the linear predictors, with one row per row and one column per predictor, and means of the
 /// observation, with a column per category if there are several.
 type Predicted<'py> = (
     Bound<'py, PyArray2<f64>>,

@@ -17,7 +17,6 @@ fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
     Rows::of_table(&numbered(given)?).map_err(|error| raise(&error.into()))
 }
 
-/// Computes results from the networks of a fit.
 fn by_networks<T: Send>(
     py: Python<'_>,
     weights: &[u8],

@@ -1,4 +1,4 @@
-//! Mixtures, factors, chains.
+//! Mixtures, factors and chains over the rows of a matrix.
 
 use jensen::points::{
     ChainsRequest, ComponentRange, Explained, FactorsRequest, Globals, MixtureModel,
@@ -13,7 +13,6 @@ use serde::Deserialize;
 use super::{computed, fitted, matrix, numbered, read_request};
 use crate::error::raise;
 
-/// A request, by kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PointsRequest {
@@ -31,7 +30,6 @@ impl PointsRequest {
         }
     }
 
-    /// The number of columns of assignments.
     fn width(&self) -> usize {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
@@ -69,7 +67,6 @@ pub fn fit_points<'py>(
     Ok((summary, PyBytes::new(py, &kept)))
 }
 
-/// Assignments, one row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Assignments of the rows of `x` under a stored fit, one row each (responsibilities, probabilities that factors are

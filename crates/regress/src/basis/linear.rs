@@ -1,6 +1,6 @@
-//! Small dense matrices stored by row: products, inverses, and eigenvalues of symmetric matrices.
+//! Small dense matrices stored by row, with products, inverses, and eigenvalues of symmetric matrices.
 
-/// A matrix as its rows.
+/// A matrix, as a list of its rows.
 pub type Rows = Vec<Vec<f64>>;
 
 /// Returns the product of two matrices.
@@ -41,7 +41,7 @@ pub fn inverse(a: &[Vec<f64>]) -> Rows {
     rows.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
-/// Eigenvalues and eigenvectors of a symmetric matrix.
+/// The eigenvalues and eigenvectors of a symmetric matrix.
 pub struct Eigen {
     /// The eigenvalues in decreasing order.
     pub values: Vec<f64>,

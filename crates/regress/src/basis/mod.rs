@@ -8,7 +8,7 @@ pub use linear::{eigen, inverse};
 pub use polynomial::Polynomial;
 pub use spline::{Cubic, Spline, hazards};
 
-/// Returns the quantile of sorted numbers by R's rule 7: linear between order statistics.
+/// Returns the quantile of sorted numbers by R's rule 7, which is linear between order statistics.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * (sorted.len() - 1) as f64;
     let (low, share) = (at.floor() as usize, at.fract());

@@ -54,7 +54,6 @@ impl Polynomial {
     }
 }
 
-/// Evaluates the polynomial of the next degree by the recursion.
 fn step(x: &[f64], this: &[f64], last: &[f64], alpha: f64, share: f64) -> Vec<f64> {
     let terms = x.iter().zip(this).zip(last);
     terms

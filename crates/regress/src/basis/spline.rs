@@ -1,4 +1,4 @@
-//! Splines: B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
+//! B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,6 @@ use super::linear::{Rows, inverse, multiply};
 /// B-splines of a given degree, or natural cubic splines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
-    /// All knots. The boundary knots are repeated.
     knots: Vec<f64>,
     degree: usize,
     /// Whether the second derivative vanishes at the boundary and the spline is linear beyond it.
@@ -41,8 +40,7 @@ impl Spline {
         [self.knots[0], self.knots[self.knots.len() - 1]]
     }
 
-    /// Evaluates the basis functions or their derivatives at a point. Beyond the boundary they continue the adjacent
-    /// polynomial.
+    /// Beyond the boundary, the functions continue the adjacent polynomial.
     fn functions(&self, x: f64, derivative: usize) -> Vec<f64> {
         let (t, order) = (&self.knots, self.degree + 1);
         let count = t.len() - order;
@@ -83,8 +81,8 @@ impl Spline {
             .collect()
     }
 
-    /// Evaluates natural splines: the combinations of B-splines whose second derivatives at the boundary are zero.
-    /// Householder reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
+    /// Natural splines are the combinations of B-splines whose second derivatives at the boundary are zero. Householder
+    /// reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
         let boundary = self.boundary();
@@ -124,9 +122,9 @@ impl Spline {
     }
 }
 
-/// Evaluates a basis of hazards at given times, and their integrals. The basis has five cubic functions with unit
-/// integral: M-splines and I-splines with one knot at the median (Ramsay, Statistical Science 3, 1988), one column per
-/// function. The boundary lies a fiftieth of the range beyond the times, as in brms.
+/// Evaluates a basis of hazards at given times, and the integrals of its functions. The basis has five cubic functions
+/// with unit integral, which are M-splines and I-splines with one knot at the median (Ramsay, Statistical Science 3,
+/// 1988), one column per function. The boundary lies a fiftieth of the range beyond the times, as in brms.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -207,7 +205,6 @@ impl Cubic {
         };
         let (mut b, mut d) = (vec![vec![0.0; rows]; rows], vec![vec![0.0; width]; rows]);
         for i in 0..rows {
-            // The middle knot, the gaps on both sides, and the indices of its neighbours.
             let (left, right, before, here, after) = match self.cyclic {
                 true => {
                     let last = (i + rows - 1) % rows;
@@ -233,7 +230,7 @@ impl Cubic {
         (b, d)
     }
 
-    /// Returns the matrix of the penalty Dᵀ B⁻¹ D: the integral of the squared second derivative as a quadratic form of
+    /// Returns the matrix Dᵀ B⁻¹ D of the penalty, the integral of the squared second derivative as a quadratic form of
     /// the values.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();

@@ -1,11 +1,10 @@
-//! Mixtures: each response comes from one of two families of the table.
+//! Mixtures, in which each response comes from one of two families of the table.
 
 use std::sync::LazyLock;
 
 use super::{FAMILIES, Family, Link, Parameter, Response};
 use crate::error::{Error, Result};
 
-/// The share of the second family.
 const SHARE: Parameter = Parameter {
     name: "theta2",
     link: Link::Logit,
@@ -14,7 +13,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// All mixtures. Families are static, so this list is built once.
+/// Families are static, so this list is built once.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -109,7 +108,6 @@ fn mixed(first: &'static Family, second: &'static Family) -> Family {
     }
 }
 
-/// Renames the parameters in a template to those of one of the two families.
 fn numbered(family: &Family, template: &str, number: usize) -> String {
     let names = family.parameters.iter().map(|p| p.name).chain(["mu"]);
     names.fold(template.to_owned(), |text, name| {
@@ -117,7 +115,6 @@ fn numbered(family: &Family, template: &str, number: usize) -> String {
     })
 }
 
-/// Returns the Stan functions for the density and for its random numbers.
 fn functions(first: &Family, second: &Family, arguments: &[String]) -> String {
     let (kind, y) = match first.is_discrete() {
         true => ("lpmf", "int"),

@@ -1,9 +1,9 @@
 //! Families of responses: one table of names, links, parameters, priors and densities.
 //!
-//! A density is a call to a Stan function. `{mu}` and the like are placeholders for parameters, `{trials}` for the
-//! number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits of
-//! categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software 80,
-//! 2017).
+//! A density is a call to a Stan function. Words in braces such as `{mu}` are placeholders for parameters, `{trials}`
+//! for the number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits
+//! of categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software
+//! 80, 2017).
 
 mod functions;
 mod mixture;
@@ -73,8 +73,8 @@ impl Link {
             Self::Identity => mean,
             Self::Log => mean.ln(),
             Self::Logit => (mean / (1.0 - mean)).ln(),
-            // Initial values and prior locations need no more digits, so the logistic curve with the same slope at 1/2
-            // suffices.
+            // Initial values and prior locations do not need many digits, so the logistic curve with the same slope at
+            // 1/2 suffices.
             Self::Probit => (mean / (1.0 - mean)).ln() / 1.702,
             Self::Cloglog => (-(1.0 - mean).ln()).ln(),
             Self::Inverse => 1.0 / mean,
@@ -95,7 +95,7 @@ pub enum Response {
     NotNegative,
     /// Numbers between 0 and 1.
     Share,
-    /// Numbers from 0 to 1, with or without 1.
+    /// Numbers from 0 to 1, including 0.
     ShareWithEnds {
         /// Whether 1 is possible.
         one: bool,
@@ -104,23 +104,23 @@ pub enum Response {
     Angle,
     /// Integers of at least 0.
     Count,
-    /// Two values.
+    /// One of two values.
     Binary,
-    /// The number of successes among trials.
+    /// The number of successes in a number of trials.
     Trials,
-    /// Ordered categories.
+    /// One of several ordered categories.
     Ordinal,
-    /// Unordered categories.
+    /// One of several unordered categories.
     Nominal,
-    /// Counts per category, several in a row.
+    /// A count for each of several categories.
     Counts,
-    /// Shares of categories. They sum to 1 in each row.
+    /// Shares of several categories, which sum to 1 in each row.
     Shares,
     /// Several numbers, each with its own predictor.
     Several,
 }
 
-/// A parameter other than the mean.
+/// A parameter of a family other than the mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The name of the parameter.
@@ -129,33 +129,33 @@ pub struct Parameter {
     pub link: Link,
     /// The bounds in Stan's syntax, if the parameter has no formula.
     pub bounds: &'static str,
-    /// The prior, if the parameter has no formula. An empty prior marks a scale of the response, whose prior is
-    /// exponential with the mean of that scale.
+    /// The prior, if the parameter has no formula. An empty string marks a scale of the response, whose prior is
+    /// exponential with that scale as its mean.
     pub prior: &'static str,
-    /// The value, if the request gives neither a formula nor a number for the parameter. Otherwise it is estimated.
+    /// The default value, if the parameter is not estimated by default.
     pub fixed: Option<f64>,
 }
 
-/// A family.
+/// A family of response distributions.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// The name of the family.
     pub name: &'static str,
     /// The possible values of the response.
     pub response: Response,
-    /// Links of the mean, the default first.
+    /// The links of the mean. The first one is the default.
     pub links: &'static [Link],
     /// Parameters other than the mean.
     pub parameters: &'static [Parameter],
-    /// The density's name and arguments.
+    /// The name of the density's Stan function and its arguments.
     pub density: (&'static str, &'static str),
-    /// A density that takes the predictor `{eta}` directly, for one link.
+    /// For one link, the name and arguments of a density that takes the predictor `{eta}` directly.
     pub fused: Option<(Link, &'static str, &'static str)>,
     /// The mean of a response in Stan's syntax.
     pub mean: &'static str,
-    /// Stan functions that the density calls.
+    /// Definitions of Stan functions that the density calls.
     pub functions: &'static str,
-    /// The two families of a mixture.
+    /// The two families of a mixture, or empty for other families.
     pub parts: &'static [Family],
 }
 
@@ -163,7 +163,7 @@ impl Family {
     /// Parses the name of a family, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
-    /// Fails if the family does not exist, or it lacks the link.
+    /// Fails if the family does not exist, or if it does not support the link.
     pub fn parse(text: &str) -> Result<(&'static Self, Link)> {
         let (name, link) = match text.split_once('(') {
             Some((name, rest)) => {
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// Returns the family with this name in Jensen or in another package.
+    /// Also accepts the name of the family in another package.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",

@@ -1,4 +1,4 @@
-//! Group effects over the rows.
+//! Group effects over the rows of a frame.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,10 @@ use crate::formula::{GROUPING, Group, MEMBERSHIP};
 use crate::frame::{Factor, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The levels of several columns, and the weight of each in every row.
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
-    /// Returns the groups of a term: one grouping, or one for each level of `by` in `gr(g, by = z)`.
+    /// The result is one grouping, or one for each level of `by` in `gr(g, by = z)`.
     pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Groups>> {
         let (found, weights) = match group.factors.as_slice() {
             [only] => match &only.kind {
@@ -40,8 +39,8 @@ impl Maker<'_, '_> {
         )?])
     }
 
-    /// Returns the groups of `gr(g, by = z)`: separate groups for each level of z, with columns that are zero in the
-    /// rows of other levels.
+    /// The groups of `gr(g, by = z)` are separate for each level of z, and their columns are zero in the rows of other
+    /// levels.
     fn by_levels(
         &mut self,
         group: &Group,
@@ -132,7 +131,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// Returns the levels of a column. Unlike factors, groups may have levels that are not in the fit.
+    /// Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {
@@ -146,7 +145,6 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// Returns the combinations of levels of several columns.
     pub(super) fn combined(&mut self, factors: &[Expr]) -> Result<Factor> {
         let mut labels: Vec<Option<String>> = Vec::new();
         for factor in factors {

@@ -64,7 +64,7 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
 /// Journal of the American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
-    // Both are relative to the residual standard deviation if the model has one.
+    // Both priors are relative to the residual standard deviation if the model has one.
     let residual = match of_mean.then(|| residual(writer)).flatten() {
         Some(sigma) => format!("{sigma} * "),
         None => String::new(),

@@ -1,11 +1,10 @@
-//! Nonlinear formulas: functions of columns and of parameters with their own formulas.
+//! Nonlinear formulas in a program: functions of columns and of parameters with their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
 use crate::predictor::{Calculation, Predictor};
 use crate::syntax::{Expr, Kind, is_constant};
 
-/// Functions of one number that a formula can call, with their names in Stan.
 const FUNCTIONS: [(&str, &str); 22] = [
     ("exp", "exp"),
     ("log", "log"),

@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects: declarations and priors.
+//! Smooths, Gaussian processes and monotonic effects in a program: declarations and priors.
 
 use super::linear::{prior, scales, suffix, times, unit};
 use super::{Block, Writer};

@@ -1,4 +1,4 @@
-//! Markov fields over maps.
+//! Markov fields over maps in a program.
 
 use super::linear::{prior, scales, suffix, unit};
 use super::{Block, Writer};
@@ -94,7 +94,6 @@ fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("zcar{s}")
 }
 
-/// Writes a mixture of an intrinsic field, scaled to unit variance, and independent effects.
 fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let z = intrinsic(writer, field, s);
     let roots = field.map.variances().iter().map(|v| v.sqrt()).collect();
@@ -116,7 +115,6 @@ fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("(sqrt({rho}) * {z} ./ size_car{s} + sqrt(1 - {rho}) * ucar{s})")
 }
 
-/// Writes a field with a strength of dependence below 1.
 fn proper(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     writer.vector(
         &format!("degree_car{s}"),

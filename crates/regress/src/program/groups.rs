@@ -1,11 +1,11 @@
-//! Group effects: declarations and priors.
+//! Group effects in a program: declarations and priors.
 
 use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// Writes the effects of groups. They are normal around zero with the groups' standard deviations, and in the units of
-/// these standard deviations. The fit recognises these statements and chooses their centring.
+/// The effects are normal around zero with the groups' standard deviations. They are written in the units of these
+/// standard deviations. The fit recognises these statements and chooses their centring.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
@@ -176,13 +176,10 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 
 /// Effects of one parameter that are correlated with effects of other parameters.
 pub struct Part {
-    /// The suffix of its variables.
     g: String,
-    /// The printed names of its effects among the effects of other parameters.
+    /// The printed names of the effects, next to the effects of other parameters.
     labels: Vec<String>,
-    /// The unit of its effects.
     size: Option<String>,
-    /// The number of groups.
     groups: String,
 }
 
@@ -195,7 +192,6 @@ impl Part {
     }
 }
 
-/// Returns the concatenated standard deviations of all parts.
 fn appended(all: &[String]) -> String {
     match all {
         [one] => one.clone(),
@@ -204,7 +200,6 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// Returns the indices of each part's effects among the effects of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {
@@ -219,7 +214,7 @@ fn places(parts: &[Part]) -> Vec<String> {
     parts.iter().map(place).collect()
 }
 
-/// Writes correlated effects of several parameters. All of these parameters must be declared before.
+/// Writes correlated effects of several parameters, all of which must be declared before.
 pub fn joint(writer: &mut Writer<'_>) {
     for (shared, parts) in std::mem::take(&mut writer.joint) {
         let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
@@ -301,7 +296,6 @@ pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     names.collect()
 }
 
-/// Returns the printed name of an intercept.
 fn plain_intercept(name: &str) -> String {
     match name {
         "(Intercept)" => "Intercept".to_owned(),
@@ -309,7 +303,6 @@ fn plain_intercept(name: &str) -> String {
     }
 }
 
-/// Returns the names of the pairs of effects.
 fn pairs(names: &[String]) -> Vec<String> {
     let pairs = (1..names.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
     pairs
@@ -326,7 +319,6 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
     text + "}"
 }
 
-/// Writes the columns that group effects multiply, if there are columns other than the intercept.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
     let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {

@@ -1,4 +1,4 @@
-//! Baseline hazards: weighted sums of functions of time, with weights that sum to 1.
+//! Baseline hazards in a program, which are weighted sums of functions of time with weights that sum to 1.
 
 use super::{Block, Writer};
 

@@ -7,8 +7,8 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Largest number of rows for which the program computes R². Computing it needs a pass over all rows for every draw. At
-/// 100 000 rows this pass took half as long as the fit.
+/// Largest number of rows for which the program computes R². This computation needs a pass over all rows for every
+/// draw. At 100 000 rows this pass took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response, the parameters of the family that have no formula, and the density.
@@ -179,7 +179,7 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     let given = writer.priors.find(&[name]).is_some();
     writer.shown.push(name.to_owned());
     if is_scale && !given {
-        // The parameter has no units, so its prior does not depend on them.
+        // The parameter has no units, so its prior does not depend on units.
         writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
         writer.line(
             Block::Derived,
@@ -233,7 +233,6 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     writer.shown.insert(0, "thresholds".to_owned());
 }
 
-/// Returns the name of the thresholds for predictors around the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
     match writer.regression.predictors.first().is_some_and(is_centred) {
         true => "thresholds_at_means".to_owned(),
@@ -241,7 +240,6 @@ fn thresholds_name(writer: &Writer<'_>) -> String {
     }
 }
 
-/// Returns the name of the vector that accumulates a predictor.
 fn vector_of(predictor: &Predictor, link: Link) -> String {
     match (predictor.parameter.as_str(), link) {
         ("mu", Link::Identity) => "mu".to_owned(),
@@ -293,13 +291,11 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns the name of the predictor of a category.
 fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     let category = predictor.parameter.strip_prefix("mu_").unwrap_or("");
     format!("eta_{}", writer.identifier(category))
 }
 
-/// Returns whether the density takes the predictor directly.
 fn is_fused(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     regression
@@ -308,7 +304,6 @@ fn is_fused(writer: &Writer<'_>) -> bool {
         .is_some_and(|(link, _, _)| link == regression.link)
 }
 
-/// Replaces the placeholders of a template, for one row or for all rows.
 fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
@@ -350,7 +345,6 @@ fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     text
 }
 
-/// Returns the name of the density of the fit, and its arguments.
 fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     let family = writer.regression.family;
     match family.fused.filter(|_| is_fused(writer)) {
@@ -359,8 +353,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns statements that compute the log likelihood of row n, including censoring and bounds. Each value stands
-/// between `into` and `close`.
+/// Returns statements that compute the log likelihood of row n, including censoring and bounds. `into` and `close`
+/// enclose each value.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -374,7 +368,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let [lower, upper] = observed.bounds;
     let (plain, plain_arguments) = regression.family.density;
     let plain_arguments = filled(writer, plain_arguments, true);
-    // The distribution function below an integer excludes it.
+    // For integers, P(Y < bound) is the distribution function at bound − 1.
     let before = |bound: f64| {
         if regression.family.is_discrete() {
             bound - 1.0
@@ -408,7 +402,6 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// Returns the predictors of row n, one per category except the first, or one per response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
@@ -418,7 +411,6 @@ fn means(writer: &mut Writer<'_>) -> String {
     rest.join(", ")
 }
 
-/// Returns the statement of the likelihood, line by line.
 fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let observed = &regression.observed;
@@ -447,7 +439,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    // The reached boundary is random too.
+    // The boundary that the diffusion reaches is random, too.
     let arguments = filled(writer, &arguments.replace("{dec}, ", ""), true);
     match regression.family.response {
         Response::Counts => format!("{name}_rng({arguments}, trials[n])"),

@@ -1,4 +1,4 @@
-//! Linear predictors: declarations, priors and sums.
+//! Linear predictors in a program: declarations, priors and sums.
 
 use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
@@ -16,7 +16,7 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.as_str() {
         "mu" => String::new(),
         name => match name.strip_prefix("mu_") {
-            // The parameter is a category.
+            // The parameter is the predictor of a category.
             Some(category) => format!("_{}", writer.identifier(category)),
             None => match name.strip_prefix(IMPUTED) {
                 Some(column) => format!("_{}", writer.identifier(column)),
@@ -26,8 +26,8 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns the unit of a predictor's coefficients: the standard deviation of the response or of the imputed column, or
-/// none.
+/// Returns the unit of a predictor's coefficients, which is the standard deviation of the response or of the imputed
+/// column, or 1.
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
         Some(column) => format!("spread_{}", writer.identifier(column)),
@@ -38,7 +38,6 @@ pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns the name of a statistic of the response, or of one of several responses.
 fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
     let categories = writer.regression.observed.categories.iter();
     let own = predictor.parameter.strip_prefix("mu_");
@@ -118,7 +117,6 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the family has a parameter that is a scale of the response.
 fn has_scale_parameters(writer: &Writer<'_>) -> bool {
     writer
         .regression
@@ -128,7 +126,7 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Writes a prior under its printed name. The default is `usual`. Returns whether the user gave the prior.
+/// Writes a prior under its printed name. `usual` is the default. Returns whether the user specified the prior.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -138,7 +136,6 @@ pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -
     is_given
 }
 
-/// Declares the intercept and the columns.
 fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let s = suffix(writer, predictor);
     let unit = &unit(writer, predictor);
@@ -226,7 +223,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
-    // Initial values of parameters without units: the mean at the response's mean, and a scale at its standard
+    // Initial values of parameters without units are the mean at the response's mean, and a scale at its standard
     // deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
@@ -303,7 +300,8 @@ pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" - "))
 }
 
-/// Declares positive parameters with names, in units of the data if they have any: `sd_g`, `sds`. Returns their unit.
+/// Declares positive parameters with names such as `sd_g` or `sds`, in units of the data if they have any. Returns
+/// their unit.
 pub fn scales(
     writer: &mut Writer<'_>,
     name: &str,

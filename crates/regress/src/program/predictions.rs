@@ -1,4 +1,4 @@
-//! The program of predictions for new rows. It reads the parameters of the fit.
+//! The program of predictions for new rows, which reads the parameters of the fit.
 
 use jensen_data::{DataSet, Labels};
 
@@ -57,7 +57,6 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     })
 }
 
-/// Draws the effects of groups that are not in the fit.
 fn new_groups(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     let mut drawn_before = Vec::new();

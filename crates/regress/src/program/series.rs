@@ -1,4 +1,4 @@
-//! Autoregressions of residuals.
+//! Autoregressions of residuals in a program.
 
 use super::linear::prior;
 use super::{Block, Writer};

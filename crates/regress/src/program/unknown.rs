@@ -79,7 +79,7 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     writer.shown.extend([level, size]);
 }
 
-/// Writes a standard deviation in units of a column. Its default prior is exponential with that mean.
+/// The default prior is exponential with the spread of the column as its mean.
 fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
     if writer.priors.find(&[name, class]).is_some() {
         writer.line(Block::Parameters, format!("real<lower=0> {name};"));

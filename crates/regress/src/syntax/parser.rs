@@ -23,10 +23,9 @@ fn strength(sign: &str) -> Option<(u8, u8)> {
     })
 }
 
-/// The binding strength of a prefix sign: less than a power, more than `:`.
+/// The binding strength of a prefix sign, which is less than that of a power and more than that of `:`.
 const SIGNED: u8 = 19;
 
-/// The binding strength of `!`.
 const NOT: u8 = 7;
 
 /// Parses a text into an expression.
@@ -154,7 +153,6 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// Parses the arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();
@@ -180,7 +178,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes the closing parenthesis that belongs to `open`.
     fn close(&mut self, open: Span) -> Result<Span> {
         if *self.peek() == Token::Sign(")") {
             return Ok(self.next().1);

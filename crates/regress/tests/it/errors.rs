@@ -1,8 +1,7 @@
-//! Wrong inputs: one error each, with the place in the formula and the way out.
+//! Tests of wrong inputs, each of which must give one error with its location in the formula and a remedy.
 
 use jensen_regress::{Factor, Frame, FrameColumn, Regression, Request, contrasts, program};
 
-/// Returns a table of ten rows.
 fn table() -> Frame {
     let words = |text: &str| {
         let words: Vec<Option<&str>> = text.split(' ').map(Some).collect();
@@ -47,7 +46,6 @@ fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
     }
 }
 
-/// Checks the message of an error, the underlined part, and a piece of the remedy.
 #[track_caller]
 fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
     let told = error(family, &[formula], &[]);
@@ -466,7 +464,7 @@ fn new_rows_that_the_fit_does_not_know() {
     );
 }
 
-/// A column of numbers becomes a factor by one word, which the error names.
+/// A single word turns a column of numbers into a factor, so the error quotes this word.
 #[test]
 fn the_word_among_numbers_is_named() {
     let column = Factor::of_words(&[Some("1e6"), Some("2e6"), Some("oops")]);

@@ -107,7 +107,6 @@ model {
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// Returns the numbers of a data variable.
 fn numbers(program: &Program, name: &str) -> Vec<f64> {
     match program.data.get(name).unwrap().elements() {
         Elements::Real(x) => x.clone(),
@@ -316,7 +315,7 @@ fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     ];
     let asked = request("gaussian", &["y ~ 1 + (1 | gr(g, by = z))"], &[]);
     let found = made(&asked, &Frame::new("table.csv", columns).unwrap());
-    // Each kind has its two groups; rows of the other kind have no effect.
+    // Each kind has its two groups, and rows of the other kind have no effect.
     assert_eq!(
         numbers(&found, "Z_g_u"),
         [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]

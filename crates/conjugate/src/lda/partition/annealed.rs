@@ -23,9 +23,9 @@ use super::Sizes;
 /// The distribution from which particles start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// s = 1: draws from the model.
+    /// Draws from the model, at s = 1.
     Model,
-    /// s = 0: uniform data.
+    /// Uniform data, at s = 0.
     Uniform,
 }
 
@@ -42,7 +42,7 @@ const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed
 
 /// Estimates log C at the inverse temperature `s`. Each of `particles` particles moves from `origin` in `steps` steps.
 ///
-/// D and N are rounded to integers. Cost: particles × steps × tokens × (K + V).
+/// D and N are rounded to integers. The cost is proportional to particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
     prior: &Sizes,
     s: f64,
@@ -77,7 +77,7 @@ pub fn log_partition_annealed(
     let log_sum = special::log_sum_exp_slice(&logs);
     let n = particles as f64;
     let squares: Vec<f64> = logs.iter().map(|x| 2.0 * (x - log_sum)).collect();
-    // Var(w) / (n mean²), by the sum of the squared normalised weights.
+    // This is Var(w) / (n mean²), from the sum of the squared normalised weights.
     let relative = special::log_sum_exp_slice(&squares).exp() - 1.0 / n;
     Annealed {
         log_c: log_sum - n.ln(),
@@ -85,7 +85,6 @@ pub fn log_partition_annealed(
     }
 }
 
-/// Assignments, words and their counts.
 struct State {
     topics: usize,
     terms: usize,
@@ -154,10 +153,9 @@ impl State {
         }
     }
 
-    /// Draws the topic and the word of every token, given all other tokens.
     fn sweep(&mut self, tables: &Tables, stream: &mut Stream) {
         let (topics, terms) = (self.topics, self.terms);
-        // Σ_v of the ratios of a topic's words.
+        // For each topic, the sum over v of the ratios of its words.
         let ratio = |n: u32| tables.word.ratio[n as usize];
         let mut words: Vec<f64> = (self.of_topic.chunks_exact(terms))
             .map(|row| row.iter().map(|&n| ratio(n)).sum())
@@ -190,7 +188,6 @@ fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }
 
-/// Draws an index with probability proportional to its weight.
 fn chosen(weights: impl Iterator<Item = f64> + Clone, stream: &mut Stream) -> usize {
     let mut left = stream.uniform() * weights.clone().sum::<f64>();
     let mut last = 0;
@@ -228,11 +225,9 @@ impl Gamma {
     }
 }
 
-/// The factors of W_s.
 struct Tables {
     topic: Gamma,
     word: Gamma,
-    /// The table for Vη.
     total: Gamma,
     /// The constant Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,

@@ -14,7 +14,8 @@ const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition")
 /// c, the logarithm inside both averages.
 ///
 /// It is used only for the comparison in the module's documentation, because the largest draw dominates both averages
-/// of high powers. Cost: the draws times K V powers, and their square times K.
+/// of high powers. The cost is K V powers per draw, and K operations per pair of
+/// draws.
 pub fn log_partition_by_draws(
     prior: &Sizes,
     inverse: &[f64],
@@ -76,7 +77,6 @@ pub fn log_partition_by_draws(
     }
 }
 
-/// Returns the logarithm of the mean of exponentials.
 fn log_mean_exp(x: &[f64]) -> f64 {
     special::log_sum_exp_slice(x) - (x.len() as f64).ln()
 }

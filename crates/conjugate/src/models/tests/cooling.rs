@@ -1,4 +1,4 @@
-//! Tests of cooling policies against plain fits, and of parts that became equal.
+//! Comparisons of cooling policies with plain fits, and tests of parts that became equal.
 
 use super::*;
 
@@ -165,7 +165,7 @@ fn parts_that_are_the_same_are_reported() {
     let parts = model.parts();
     lambda.copy_within(parts[0].clone(), parts[2].start);
     assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // The same holds if one explains twice as many points.
+    // The same is true if one component explains twice as many points.
     let ratio = |lambda: &mut [f64], share: f64| {
         for i in 0..parts[2].len() {
             let (from, prior) = (
