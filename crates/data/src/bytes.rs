@@ -18,7 +18,9 @@ const MAPPED: u64 = 64 << 20;
 /// The bytes of a file, mapped or in memory.
 #[derive(Debug)]
 pub enum Bytes {
+    /// A file that is mapped into memory.
     Mapped(Mapped),
+    /// The content of a file that was read.
     Held(Vec<u8>),
 }
 

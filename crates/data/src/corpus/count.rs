@@ -76,6 +76,7 @@ impl WordCounts {
         }
     }
 
+    /// Adds the counts of a thread.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums of whole numbers are the same in every order, and the table they go to is sorted when it is read"

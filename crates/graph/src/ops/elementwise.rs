@@ -145,7 +145,7 @@ macro_rules! elementwise_table {
             WienerRatio "wiener_ratio" (x, w, k) out g { value: sp::wiener_ratio(x, w, k.round() as u32), harmless: [POSITIVE, HALF], partials: [{ let half = g.constant(0.5); let d = wiener_change(g, [x, w, k], 2.0, out); g.mul(half, d) }, wiener_change(g, [x, w, k], 1.0, out), Zero], points: [] }
 
             // Bessel functions. Functions of integer order have no derivative with respect to it.
-            LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_bessel_i(v, x).value, harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
+            LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_modified_bessel_first_kind(v, x), harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
             LogBesselIV "log_bessel_i_v" (v, x) out g { value: sp::log_bessel_i(v, x).first[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIVV, &[v, x]), bessel_mixed(g, [v, x], out)], points: [] }
             LogBesselIVV "log_bessel_i_vv" (v, x) out g { value: sp::log_bessel_i(v, x).second[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
             BesselJ "bessel_j" (n, x) out g { value: sp::bessel_first_kind(n.round() as i32, x), partials: [Zero, neighbours(g, ElemOp::BesselJ, [n, x], ElemOp::Sub, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }

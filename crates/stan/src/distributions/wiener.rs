@@ -276,13 +276,15 @@ fn known(of: Of, [y, alpha, tau, beta, delta, sigma, spread, range]: [f64; 8]) -
 
 fn lowered<'g>(cx: &Cx<'g>, of: Of, args: &[Sym]) -> FnResult<E<'g>> {
     let count = parameters(cx.name, args.len())?;
+    let sizes = args[..count].iter().map(|arg| Ok(arg.dims()?.size()));
+    let n = equal_sizes(cx.name, sizes.collect::<FnResult<Vec<usize>>>()?)?;
     let columns: Vec<Vec<E<'g>>> = args[..count]
         .iter()
         .map(|arg| cx.elements(arg))
         .collect::<FnResult<_>>()?;
-    let n = equal_sizes(cx.name, columns.iter().map(Vec::len))?;
     let mut totals = Vec::with_capacity(n);
     for i in 0..n {
+        cx.tape.go_on()?;
         let mut x = [cx.num(0.0); 8];
         for (x, column) in x.iter_mut().zip(&columns) {
             *x = column[i];

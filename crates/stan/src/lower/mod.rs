@@ -268,6 +268,8 @@ impl<'p, 'g> Lower<'p, 'g> {
         options: LowerOptions,
         bound: &BoundModel,
     ) -> Self {
+        tape.limits
+            .replace((bound.halt().clone(), Some(options.node_limit)));
         Lower {
             program,
             tape,

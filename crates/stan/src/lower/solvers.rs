@@ -150,6 +150,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         rates: impl for<'h> FnOnce(&mut Lower<'p, 'h>, [E<'h>; 3]) -> Eval<E<'h>>,
     ) -> Eval<Graph> {
         let tape = Tape::default();
+        tape.limits.replace(self.tape.limits.borrow().clone());
         let inputs = inputs.map(|len| tape.e(tape.graph.borrow_mut().input(len)));
         let mut lower = Lower {
             program: self.program,

@@ -13,6 +13,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::symbolic::known::{self, Fact};
 use crate::symbolic::masked;
+use crate::value::error::{FnError, FnResult, Halt};
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, Shape, Spread};
 
 /// The graph that is being built, with the conditions that reject a draw.
@@ -37,11 +38,31 @@ pub struct Tape {
     pub records: Cell<Option<usize>>,
     /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
+    /// The interrupt and the largest number of nodes, which calls that add nodes for each element check.
+    pub limits: RefCell<(Halt, Option<usize>)>,
     /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
 impl Tape {
+    /// Ends a call that adds nodes for each element.
+    ///
+    /// # Errors
+    /// Fails with [`ErrorKind::Limit`](crate::value::error::ErrorKind::Limit) if an interrupt is pending or the graph
+    /// is too large.
+    pub fn go_on(&self) -> FnResult<()> {
+        let (halt, most) = &*self.limits.borrow();
+        if let Some(message) = halt.reason() {
+            return Err(FnError::limit(message));
+        }
+        match most.filter(|most| self.graph.borrow().len() > *most) {
+            None => Ok(()),
+            Some(most) => Err(FnError::limit(format!(
+                "the graph of the log density exceeds {most} nodes (--memory-limit)"
+            ))),
+        }
+    }
+
     /// Returns a node as an expression.
     pub fn e(&self, id: NodeId) -> E<'_> {
         E { tape: self, id }

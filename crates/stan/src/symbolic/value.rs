@@ -12,6 +12,9 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
+/// The number of elements that take about as long as the question whether an interrupt is pending.
+const ASK_EVERY: usize = 256;
+
 /// The largest number of elements of a container that is handled element by element if its elements are scalars of an
 /// unrolled loop. The copies of the loop body then stay recognisable.
 pub const SHORT: usize = 16;
@@ -484,16 +487,21 @@ impl Sym {
     /// # Errors
     /// Fails for tuples and complex numbers.
     pub fn elements<'g>(&self, tape: &'g Tape) -> FnResult<Vec<E<'g>>> {
-        match self {
-            Sym::Data(value) => {
-                self.dims()?;
-                Ok(value.numbers().iter().map(|x| tape.constant(*x)).collect())
+        let n = self.dims()?.size();
+        let numbers = match self {
+            Sym::Data(value) => Some(value.numbers()),
+            _ => None,
+        };
+        let element = |i: usize| {
+            if i % ASK_EVERY == 0 {
+                tape.go_on()?;
             }
-            _ => {
-                let n = self.dims()?.size();
-                (0..n).map(|i| self.element(tape, i)).collect()
+            match &numbers {
+                Some(numbers) => Ok(tape.constant(numbers[i])),
+                None => self.element(tape, i),
             }
-        }
+        };
+        (0..n).map(element).collect()
     }
 
     /// Returns all elements as cells.

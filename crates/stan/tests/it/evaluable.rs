@@ -231,6 +231,11 @@ fn programs_without_data_are_refused_for_what_ends_their_fits() {
             "terms",
         ),
         (
+            "transformed data { real p = beta_neg_binomial_cdf(100000000 | 2, 0.5, 0.5); }\n\
+             parameters { real a; } model { a ~ normal(p, 1); }",
+            "terms",
+        ),
+        (
             "parameters { real a; } model { a ~ normal(bessel_first_kind(2147483647, 1.0), 1); }",
             "terms",
         ),

@@ -124,3 +124,33 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
         assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }
+
+/// The graph gets dozens of nodes for each element of these arguments.
+#[test]
+fn calls_with_nodes_for_each_element_are_interrupted() {
+    let text = "transformed data { vector[2000000] y = linspaced_vector(2000000, 1, 2); }\n\
+                parameters { real<lower=0> a; }\n\
+                model { target += wiener_lcdf_unnorm(y | a * y, y / 8, y / 4, y); }";
+    let checked = check(text, "model.stan", &NoIncludes);
+    let program = Arc::new(checked.program.expect("a correct program"));
+    let (asked, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
+    let reached = Arc::clone(&asked);
+    let interpreter = Interpreter {
+        halt: Halt::new(move || reached.load(Ordering::Relaxed).then(|| "enough".to_owned())),
+        ..Interpreter::default()
+    };
+    let bound = interpreter.bind(program, &JsonData::default(), &mut |_| {});
+    let model = bound.expect("a model");
+    let stop = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        asked.store(true, Ordering::Relaxed);
+    });
+    let error = lower(&model, LowerOptions::default()).expect_err("it is ended");
+    stop.join().expect("no panic");
+    assert_eq!(error.message, "enough");
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+}
