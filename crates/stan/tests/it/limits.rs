@@ -130,7 +130,7 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
 fn calls_with_nodes_for_each_element_are_interrupted() {
     let text = "transformed data { vector[2000000] y = linspaced_vector(2000000, 1, 2); }\n\
                 parameters { real<lower=0> a; }\n\
-                model { target += wiener_lcdf_unnorm(y | a * y, y / 8, y / 4, y); }";
+                model { target += wiener_lcdf_unnorm(y, a * y, y / 8, y / 4, y); }";
     let checked = check(text, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
     let (asked, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
