@@ -1,12 +1,12 @@
-"""What each part of the policy adds: share of programs that are trusted, and seconds, with more and more of it.
+"""Measures the gain from each part of the policy: the share of trusted programs, and seconds, as parts are added.
 
     python tools/ablation.py BINARY [--models models] [--names NAME ...] [--seed 1] [--max-seconds 10] [--threads 1]
                              [--csv FILE]
 
-Needs nothing but Python. Every program under the folder (adversarial ones and those that are meant to fail left out), or
-those named, is fitted by each variant below, and stopped after so many seconds: what has not ended by then is not trusted.
-Answers are compared with references.json, as tools/trusted.py does. Seconds are processor seconds, those of compiling the
-program and of its draws included. The table goes to the standard output as Markdown.
+The script needs only Python. It fits every program under the folder, except adversarial programs and programs that are meant to
+fail, or the named programs, by each variant below. A fit that does not end within the time limit is not trusted. The script
+compares answers with references.json, as tools/trusted.py does. It reports processor seconds, which include compilation and
+draws, and prints the table as Markdown.
 """
 
 import argparse
@@ -16,13 +16,13 @@ import statistics
 
 import trusted
 
-# Words of the table, and flags of jensen fit.
+# Names in the table, and flags of jensen fit.
 VARIANTS = [
     ("mean field", "--family meanfield --centring off --refine none"),
     ("full rank", "--family fullrank --centring off --refine none"),
     ("full rank, centring chosen", "--family fullrank --centring auto --refine none"),
     ("sparse precision, centring chosen", "--family sparse --centring auto --refine none"),
-    ("locals given hubs, centring chosen", "--family conditional --centring auto --refine none"),
+    ("conditionally structured, centring chosen", "--family conditional --centring auto --refine none"),
     ("mixture of eight, centring chosen", "--family mixture --centring auto --refine none"),
     ("flow of six layers, centring chosen", "--family flow --centring auto --refine none"),
     ("policy (sparse precision, mixture at modes, weights) without refinement", "--refine none"),
@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--csv", type=pathlib.Path)
     args = parser.parse_args()
-    # Beyond the limit a fit still writes its draws.
+    # After the limit, a fit still writes its draws.
     args.timeout = int(3 * args.max_seconds) + 10
     known = trusted.answers(args.models)
     if args.names is None:

@@ -1,12 +1,12 @@
-"""How long topics of so many documents take on so many machines: a simulation of shards, workers, network and disk.
+"""Predicts the time of a topic fit from the numbers of documents and machines, by simulating shards, workers, network and disk.
 
     python tools/capacity.py            the table of the book
-    python tools/capacity.py --check    measured runs against what is predicted: exit code 1 beyond 20 %
+    python tools/capacity.py --check    compares predictions with measured runs: exit code 1 beyond 20 %
 
-A step is simulated as `jensen.distributed.fit_topics` makes it: the driver sends λ, each worker takes the next block of shards as
-soon as it is free and adds its shards up, parts of blocks come back over the driver's link and are added up over the tree, and the
-driver makes the global step. The constants are measured on one core (AVX2, 2 GHz class), by least squares over runs of K = 20, 50
-and 100 topics and minibatches of 1024 to 16 384 documents of 20 tokens; the rest is what the user says of the machines.
+The simulation follows a step of `jensen.distributed.fit_topics`. The driver sends λ. Each free worker takes the next block of
+shards and adds up its shards. The parts return over the driver's link, the driver adds them over the tree, and it makes the
+global step. The constants are least-squares fits to runs on one core (AVX2, 2 GHz class) with K = 20, 50 and 100 topics and
+minibatches of 1024 to 16 384 documents of 20 tokens. The user supplies the properties of the machines.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Run:
 
 
 def distinct(words: int, tokens: float) -> float:
-    """Expected distinct words among so many tokens whose frequencies follow Zipf's law."""
+    """Expected number of distinct words among tokens whose frequencies follow Zipf's law."""
     harmonic = math.log(words) + 0.5772
     # Ranks on a logarithmic grid: the sum over words as an integral.
     found, rank = 0.0, 1.0
@@ -69,7 +69,7 @@ def distinct(words: int, tokens: float) -> float:
 
 
 def processor_seconds(corpus: Corpus, run: Run) -> float:
-    """Of all processes together."""
+    """Processor seconds of all processes together."""
     documents = corpus.documents * run.passes
     steps = documents / (run.share * run.shards)
     local = documents * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics)
@@ -105,7 +105,7 @@ def step(corpus: Corpus, run: Run, cluster: Cluster) -> float:
 
 
 def seconds(corpus: Corpus, run: Run, cluster: Cluster) -> float:
-    """Of a whole run."""
+    """Seconds of a whole run."""
     steps = corpus.documents * run.passes / (run.share * run.shards)
     disk = corpus.documents * corpus.bytes / (cluster.machines * cluster.disk)
     # The first reading is not hidden behind work; afterwards pages are in memory or are read while others work.

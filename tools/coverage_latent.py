@@ -1,14 +1,14 @@
-"""How often 90 % intervals of latent Gaussian models hold the values that simulated tables were drawn with.
+"""Estimates the coverage of 90 % intervals of latent Gaussian models on simulated tables.
 
     python tools/coverage_latent.py BINARY --out FILE [--simulations 200] [--seed 1] [--only NAME ...]
 
-Needs NumPy. A row is a model. For each simulation its hyperparameters, effects and fields are drawn from the priors with which the model
-is then fitted, and a table from these: averaged over such tables the exact posterior's intervals hold 90 %. Flat directions, which have no
-proper prior, are drawn as 0. The rows `groups …, fixed` are otherwise: all tables have the same level and standard deviations, the model
-has its default priors, and no theorem says that its intervals hold 90 %.
+The script needs NumPy. Each row of the table is a model. For each simulation the script draws hyperparameters, effects and fields from the
+priors of the fit, and then a table. On average over such tables, intervals of the exact posterior have a coverage of 90 %. Flat directions
+have no proper prior, and are 0. In the rows `groups …, fixed` all tables have the same level and standard deviations, and the model has its
+default priors. No theorem gives the coverage of these rows.
 
-FILE keeps every finished row, so that a run goes on where it was stopped. At the end the table of all rows in FILE is printed: the share
-held, its standard error over simulations, and how many fits were not trusted.
+FILE stores each finished row, so that a stopped run continues. At the end the script prints a table of all rows in FILE: the coverage, its
+standard error over simulations, and the number of fits that were not trusted.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def deviation(rng):
 
 
 class Simulated:
-    """A table in the making, with the values that it was drawn with."""
+    """A simulated table, with its true values."""
 
     def __init__(self, rng, rows):
         self.rng, self.n = rng, rows
@@ -70,7 +70,7 @@ class Simulated:
         self.add(f"iid(on=g, variance~{DEVIATION})", effects[g])
 
     def walk(self, order, nodes):
-        """A random walk about 0, of order two also without slope."""
+        """Draws a random walk with mean 0 and, for order two, without slope."""
         d = np.diff(np.eye(nodes), order, axis=0)
         values, vectors = np.linalg.eigh(d.T @ d)
         root = vectors[:, order:] / np.sqrt(values[order:])
@@ -99,7 +99,7 @@ class Simulated:
         self.add(f"ar1(on=t, variance~{DEVIATION}, rho~pc(0.5, 0.5))", field[t])
 
     def process(self):
-        """A Gaussian process on [0, 1]; of lengths one in twenty is below .1."""
+        """Draws a Gaussian process on [0, 1]. One in twenty lengthscales is below .1."""
         s, length = deviation(self.rng), self.rng.exponential(1 / (-math.log(0.05) * math.sqrt(0.1))) ** -2
         x = np.sort(self.rng.uniform(size=self.n))
         covariance = s**2 * np.exp(-0.5 * ((x[:, None] - x) / length) ** 2)
@@ -113,7 +113,7 @@ class Simulated:
         self.add(f"gp(rbf, on=x, variance~{DEVIATION}, lengthscale~pc(0.1, 0.05))", field)
 
     def regions(self, kind, side, folder):
-        """Regions of a square, with effects that are alike among neighbours."""
+        """Draws effects of regions of a square that are similar for neighbours."""
         nodes = side * side
         at = [(i, j) for i in range(side) for j in range(side)]
         near = [[b for b, (k, l) in enumerate(at) if abs(i - k) + abs(j - l) == 1] for i, j in at]
@@ -190,7 +190,7 @@ class Simulated:
 
 
 def categories(rng, _):
-    """Three categories, of which two have an intercept, a slope and groups of their own with one standard deviation."""
+    """Draws three categories. Two of them have an intercept, a slope and group effects, with one standard deviation."""
     one = Simulated(rng, 120)
     x, g, s = rng.normal(size=120), np.arange(120) % 10, deviation(rng)
     etas = []
@@ -286,7 +286,7 @@ MODELS = {
 
 
 def fitted(binary, one, folder):
-    """The fit of a simulated table; None where the command refuses it."""
+    """Fits a simulated table. Returns None if the command rejects it."""
     table = folder / "table.csv"
     text = io.StringIO()
     writer = csv.writer(text)
@@ -302,14 +302,14 @@ def fitted(binary, one, folder):
 
 
 def held(fit, truth):
-    """For each kind of quantity the share of its values inside of their intervals."""
+    """Returns the coverage of the intervals for each kind of quantity."""
     rows = {r["name"]: r for r in fit["parameters"] + fit["hyperparameters"]}
     shares = {}
     for kind, values in truth.items():
         own = []
         for name, value in values.items():
             row = rows[name]
-            # Hyperparameters that were not integrated over have no interval.
+            # Hyperparameters with point estimates have no interval.
             if "q05" in row:
                 own.append(row["q05"] <= value <= row["q95"])
         if own:
@@ -319,8 +319,8 @@ def held(fit, truth):
 
 def measure(binary, name, simulations, seed):
     found, refused, errors, plain = {}, [], [], []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         for number in range(simulations):
             rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             one = MODELS[name](rng, folder)
@@ -331,8 +331,8 @@ def measure(binary, name, simulations, seed):
             if not fit["trusted"]:
                 refused.append([number, fit["warnings"][-1]])
             if fit["plain"]:
-                told = fit["plain"]
-                plain.append([(told["plain"] - told["own"]) * told["observations"], (told["plain"] - told["own"]) / told["error"], told["columns"]])
+                result = fit["plain"]
+                plain.append([(result["plain"] - result["own"]) * result["observations"], (result["plain"] - result["own"]) / result["error"], result["columns"]])
             for kind, share in held(fit, one.truth).items():
                 found.setdefault(kind, []).append(share)
     kinds = {kind: [float(np.mean(v)), float(np.std(v) / math.sqrt(len(v)))] for kind, v in found.items()}

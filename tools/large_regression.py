@@ -1,9 +1,9 @@
-"""A table of a regression with many rows and groups, and what `jensen regress` says of it.
+"""Writes a table for a regression with many rows and groups, and fits it with `jensen regress`.
 
     python tools/large_regression.py --rows 1000000 --groups 10000 --jensen target/release/jensen
 
-Writes TABLE (bernoulli: three predictors, an intercept for each group) and, with `--jensen`, fits `y ~ x1 + x2 + x3 + (1 | g)`. Prints seconds by the
-clock, processor seconds, the largest resident memory, and each answer beside the value that the table was drawn with. Needs numpy.
+Writes TABLE (bernoulli: three predictors, an intercept for each group) and, with `--jensen`, fits `y ~ x1 + x2 + x3 + (1 | g)`. Prints
+wall-clock seconds, processor seconds, the peak resident memory, and each estimate beside its true value. Needs numpy.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main():
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - begun
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{asked.rows} rows, {asked.groups} groups: {seconds:.1f} s by the clock, {used.ru_utime + used.ru_stime:.1f} processor s, {used.ru_maxrss / 1024:.0f} MB")
+    print(f"{asked.rows} rows, {asked.groups} groups: {seconds:.1f} s wall clock, {used.ru_utime + used.ru_stime:.1f} processor s, {used.ru_maxrss / 1024:.0f} MB")
     if done.returncode not in (0, 4):
         raise SystemExit(done.stderr)
     answer = json.loads(done.stdout)

@@ -1,9 +1,9 @@
-"""What a fit of a latent Gaussian model is expected to take beside the peak that it took.
+"""Compares the expected memory of fits of latent Gaussian models with their peak memory.
 
     python tools/latent_memory.py BINARY [--only NAME ...]
 
-Needs NumPy and Linux, where `wait4` tells the peak of the resident memory. The expectation is the one in the error of a run that is
-allowed a kibibyte.
+The script needs NumPy and Linux, where `wait4` reports the peak resident memory. It reads the expected memory from the error of a
+run with a memory limit of one kibibyte.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def write(table, path):
     np.savetxt(path, np.column_stack(list(columns.values())), delimiter=",", header=",".join(columns), comments="", fmt=formats)
 
 
-# The peak of a process counts that of the one that started it, so that a small one does.
+# The peak of a process includes the peak of its parent, so a small process starts it.
 START = """
 import os, sys
 child = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
@@ -84,7 +84,7 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, usage.ru_utime)
 
 
 def run(command):
-    """Exit code, error text, peak bytes and processor seconds of a command."""
+    """Runs a command, and returns exit code, error text, peak bytes and processor seconds."""
     command = [sys.executable, "-S", "-c", START, *map(str, command)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     code, peak, seconds = done.stdout.split()[-3:]
@@ -105,10 +105,10 @@ def main():
             command = [args.binary, "latent", "fit", "--data", path, "--prior", prior, "--likelihood", likelihood, "--response", "y", "--json",
                        "--threads", "1", "--exit-zero", "--quiet"]
             _, refused, _, _ = run([*command, "--memory-limit", "1KiB"])
-            told = re.search(r"would take ([\d.]+) (B|KiB|MiB|GiB)", refused)
-            if not told:
+            estimate = re.search(r"would take ([\d.]+) (B|KiB|MiB|GiB)", refused)
+            if not estimate:
                 raise SystemExit(f"{name}: {refused}")
-            expected = float(told[1]) * UNITS[told[2]]
+            expected = float(estimate[1]) * UNITS[estimate[2]]
             code, errors, peak, seconds = run(command)
             note = "" if code == 0 else f" {code}: {errors.strip()}"
             print(f"| {name} | {expected / 2**20:.0f} | {peak / 2**20:.0f} | {expected / peak:.2f} |{note} {seconds:.1f}", flush=True)

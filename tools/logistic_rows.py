@@ -1,10 +1,10 @@
-"""Rows of a logistic regression in Parquet files: what the book's figures for records out of memory are measured with.
+"""Writes rows of a logistic regression to Parquet files, for the book's figures on records that exceed memory.
 
     python tools/logistic_rows.py FOLDER --rows 20000000
     jensen fit FOLDER/logistic.stan FOLDER/shared.json --exchangeable N --records FOLDER ...
 
-Row n has eight predictors x[n], a list of float32, standard normal, and y[n] of Bernoulli-logit of 0.3 + x[n]'b, where b is
-1, -1/2, 1/3, -1/4, ...; files of 10^6 rows, compressed by Snappy. Memory is that of one file.
+Row n has eight standard normal predictors x[n], a list of float32. y[n] is Bernoulli with logit 0.3 + x[n]'b, where b is
+1, -1/2, 1/3, -1/4, .... Each file has 10^6 rows and Snappy compression. The script holds one file in memory.
 """
 
 from __future__ import annotations

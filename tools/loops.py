@@ -1,10 +1,10 @@
-"""Logistic regressions written as loops beside the same programs with vectors: programs and data for `jensen bench density`.
+"""Writes logistic regressions with loops, and the same programs with vectors, for `jensen bench density`.
 
     python tools/loops.py FOLDER 100000
     /usr/bin/time -v jensen bench density FOLDER/double_loop.stan FOLDER/predictors.json --lanes 64
 
-Writes to the folder vectors.stan, double_loop.stan and dot_product.stan with predictors.json (8 predictors), and
-groups_vectors.stan and groups_loop.stan with groups.json (5 predictors, 100 groups), whose rows are drawn from the models.
+The folder receives vectors.stan, double_loop.stan and dot_product.stan with predictors.json (8 predictors), and groups_vectors.stan
+and groups_loop.stan with groups.json (5 predictors, 100 groups). The data are simulated from the models.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The figures of the book's page on Python: `python tools/python_costs.py path/to/jensen`, the command of the same build."""
+"""Measures the costs on the book's page on Python: `python tools/python_costs.py path/to/jensen`, with the command of the same build."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ PROGRAM, DATA = SCHOOLS / "eight_schools.stan", SCHOOLS / "eight_schools.json"
 
 
 def least(work, times):
-    """The shortest of several times, in seconds: what else the machine does only adds."""
+    """Returns the shortest of several times in seconds, because other load only adds time."""
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
@@ -36,7 +36,7 @@ def fitting(command):
 
 
 def calling():
-    """The median from the end of a call of a density in Python to the start of the next: the call and the fit's own step."""
+    """Returns the median time between two calls of a Python density: the cost of a call and of the fit's step."""
     between, last = [], 0.0
 
     def density(points):
@@ -46,7 +46,7 @@ def calling():
         last = time.perf_counter()
         return given
 
-    # A rule that noise never meets: as many steps as are allowed.
+    # Noise never meets this rule, so the fit makes all allowed steps.
     settings = {"method": "advi", "family": "meanfield", "tol": 1e-12, "advi_iters": 20_000, "max_iters": 20_000, "threads": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

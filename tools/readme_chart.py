@@ -1,7 +1,7 @@
-"""Draws the README's chart from the table beside NUTS: python3 tools/readme_chart.py
+"""Draws the README's chart from the table of comparisons with NUTS: python3 tools/readme_chart.py
 
-Bars are processor seconds until every mean has the same Monte-Carlo standard error, on a logarithmic scale. Programs are those
-of the second table of docs/book/src/ablation.md for which both methods pass their own checks.
+Bars are processor seconds until every mean has the same Monte-Carlo standard error, on a logarithmic scale. The chart shows programs of the
+second table of docs/book/src/ablation.md for which both methods pass their checks.
 """
 
 import math
@@ -17,7 +17,7 @@ COLOURS = {"Jensen": "#2a6fb0", "NUTS": "#b9bec6"}
 
 
 def rows():
-    """Name, dimension, seconds of Jensen and of NUTS; rows whose ratio stands in parentheses are left out."""
+    """Returns name, dimension, and seconds of Jensen and of NUTS, without rows whose ratio is in parentheses."""
     table = PAGE.read_text().split("## Beside NUTS")[1].split("| program |")[2]
     for line in table.splitlines()[2:]:
         if not line.startswith("|"):

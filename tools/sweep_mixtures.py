@@ -1,17 +1,17 @@
-"""Maps where a fit trusts a wrong answer: posteriors with mass that an approximation does not see, by weight, scale or distance, and dimension.
+"""Maps wrong answers that a fit trusts, for posteriors with mass that an approximation misses, by weight, scale or distance, and dimension.
 
     python tools/sweep_mixtures.py BINARY [--seeds 1 2] [--kinds scales axis modes cauchy] [--jobs 2] [--csv FILE]
 
-Needs nothing but Python. The posteriors, the first three about a unit normal with the rest of the mass:
+The script needs only Python. The posteriors are:
 
-    scales    a normal s times as wide in all coordinates has mass w
-    axis      a normal s times as wide in the first coordinate alone has mass w
-    modes     a unit normal at distance s in the first coordinate has mass w
+    scales    a unit normal and, with weight w, a normal that is s times as wide in all coordinates
+    axis      a unit normal and, with weight w, a normal that is s times as wide in the first coordinate
+    modes     a unit normal and, with weight w, a unit normal at distance s in the first coordinate
     cauchy    a location under two Cauchy observations at -s and s, whose scale is w
 
-Mean and standard deviation are exact. A cell gives the fits of all seeds: wrong (trusted, with a mean off by more than .15 sd or
-an sd by more than 10 %, in excess of two Monte-Carlo standard errors), right, untold (trusted, with a reason in place of the sd), and
-refused (not trusted).
+Means and standard deviations are exact. A cell counts the fits of all seeds: wrong (trusted, with a mean off by more than .15 sd or an sd
+off by more than 10 %, beyond two Monte-Carlo standard errors), right, undefined (trusted, with a reason instead of the sd), and refused
+(not trusted).
 """
 
 import argparse
@@ -26,18 +26,18 @@ import subprocess
 import sys
 import tempfile
 
-OUTCOMES = ("wrong", "right", "untold", "refused")
+OUTCOMES = ("wrong", "right", "undefined", "refused")
 # Dimensions, weights and sizes by kind.
 GRID = {
-    "scales": ((1, 5, 20), (0.5, 0.1, 0.01), (1e-6, 0.02, 30, 1000)),
-    "axis": ((5, 20), (0.1, 0.01), (30, 1000)),
-    "modes": ((1, 5), (0.5, 0.1), (10, 100)),
+    "scales": ((1, 5, 20, 70, 120), (0.5, 0.1, 0.01), (1e-6, 0.02, 30, 1000)),
+    "axis": ((5, 20, 70, 120), (0.1, 0.01), (30, 1000)),
+    "modes": ((1, 5, 70), (0.5, 0.1), (10, 100)),
     "cauchy": ((1,), (0.1, 1), (10, 100)),
 }
 
 
 def program(kind, dim, weight, size):
-    """The program, and mean and sd of its first coordinate."""
+    """Returns the program, and mean and sd of its first coordinate."""
     if kind == "cauchy":
         text = f"parameters {{\n  real x;\n}}\nmodel {{\n  -{size} ~ cauchy(x, {weight});\n  {size} ~ cauchy(x, {weight});\n}}\n"
         return text, 0.0, math.hypot(size, weight)
@@ -58,7 +58,7 @@ def judged(fit, mean, sd):
     if x.get("mean") is not None and abs(x["mean"] - mean) > 0.15 * sd + 2 * (x.get("mcse") or 0):
         return "wrong"
     if x.get("sd") is None:
-        return "untold"
+        return "undefined"
     chance = 2 / math.sqrt(2 * x["ess"]) if x.get("ess") else 0.0
     return "wrong" if abs(x["sd"] / sd - 1) > 0.1 + chance else "right"
 
@@ -85,7 +85,7 @@ def main():
     args = parser.parse_args()
     cells = [(kind, *cell) for kind in args.kinds for cell in itertools.product(*GRID[kind])]
     tasks = [(args.binary, cell, seed) for cell in cells for seed in args.seeds]
-    # A process for each fit, so that the seconds of its child are those of the fit.
+    # Each fit has a separate process, whose child has only the time of the fit.
     with multiprocessing.Pool(args.jobs, maxtasksperchild=1) as pool:
         found = []
         for (_, cell, seed), result in zip(tasks, pool.imap(outcome, tasks), strict=True):

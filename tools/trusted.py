@@ -1,16 +1,16 @@
-"""Fits every program under a folder at default settings and says what was trusted, why not, and what it cost.
+"""Fits every program under a folder with default settings, and reports trust, reasons against it, and costs.
 
     python tools/trusted.py BINARY [--models models] [--seeds 1 2 3] [--timeout 90] [--workers 1] [--threads 2]
                             [--csv FILE] [--names NAME ...] [--list] [--flags="--refine none"]
 
-Needs nothing but Python. A program is a folder with model.stan, and data.json where it takes data. Answers are
-compared where there are any: answer.json beside the program (see tools/oracle/adversarial.py and heldout.py), or the
-reference posteriors of references.json. A trusted mean may be off by .15 sd and a trusted sd by 10 %, each beyond three
-Monte-Carlo standard errors of both sides; close are fits none of whose sds is off by more than 5 % beyond as much.
+The script needs only Python. A program is a folder with model.stan, and data.json if it has data. The script compares fits with known
+answers: with answer.json in the folder of the program (see tools/oracle/adversarial.py and heldout.py), or with the reference posteriors of
+references.json. A trusted mean may be off by .15 sd, and a trusted sd by 10 %, each beyond three Monte-Carlo standard errors of both sides.
+A fit is close if no sd is off by more than 5 % beyond these errors.
 
-The file has a line a fit: program, seed, kind, exit, trusted, processor seconds, seconds, dimension, family, k-hat,
-whether refined draws are used, nested R-hat, effective draws, gradients, whether all sds are close to the answer, faults against
-it, reasons against trust. The tables go to the standard output as Markdown.
+The file has a line for each fit: program, seed, kind, exit, trusted, processor seconds, seconds, dimension, family, k-hat, whether it uses
+refined draws, nested R-hat, effective draws, gradients, whether all sds are close to the answer, differences from the answer, and reasons
+against trust. The script prints the tables as Markdown.
 """
 
 import argparse
@@ -49,16 +49,16 @@ def answers(root):
 
 
 def compared(moments, fit):
-    """What of the answer the fit's summaries miss, and whether all sds are close (empty where no answer has any)."""
+    """Returns differences of the fit from the answer, and whether all sds are close (empty if the answer has none)."""
     summaries = {p["name"]: p for p in fit["parameters"]}
     out, close = [], ""
     for name, (mean, sd, kurtosis, draws) in moments.items():
         own = summaries.get(name)
         if mean is None:
             if own is None or own["sd"] is not None:
-                out.append(f"an sd of {name} is told")
+                out.append(f"an sd of {name} is reported")
             continue
-        # What the tails of draws leave open is said, and no fault.
+        # A null for a moment that the tails of draws do not determine is no fault.
         if own is not None and own.get("undefined"):
             continue
         if own is None or own["mean"] is None or own["sd"] is None:
@@ -89,7 +89,7 @@ def fit(binary, root, name, seed, kind, moments, args):
     row = dict.fromkeys(FIELDS, "") | {"program": name, "seed": seed, "kind": kind}
     begun = time.time()
     process = subprocess.Popen(["timeout", str(args.timeout), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # One reader for both pipes, and wait4 for the processor time of this child alone.
+    # Read both pipes together. wait4 gives the processor time of this child only.
     with ThreadPoolExecutor(1) as reader:
         errors = reader.submit(process.stderr.read)
         text = process.stdout.read()
@@ -118,7 +118,7 @@ def fit(binary, root, name, seed, kind, moments, args):
 
 
 def reason_class(row):
-    """The classes of refusal, in order of what a user would read first."""
+    """Returns the classes of reasons against trust, in the order in which users read them."""
     text = row["reasons"]
     for mark, words in (
         ("no answer", "no answer in time"), ("looks improper", "improper"), ("several modes", "several modes"),
@@ -179,7 +179,7 @@ def tables(rows):
 
 
 def listing(rows):
-    """A row a program, at the first seed."""
+    """Prints one row per program, for the first seed."""
     print("\n| program | dim | trusted | family | k\u0302 | refined | effective draws | gradients | processor s |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for r in (r for r in rows if r["seed"] == rows[0]["seed"]):

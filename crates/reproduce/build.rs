@@ -1,5 +1,5 @@
-//! Writes the table of the model corpus: programs, data and references become part of the library, so that a
-//! reproduction over the whole corpus needs no files.
+//! Writes the table of the model corpus. Programs, data and references become part of the library, so a reproduction
+//! over the whole corpus needs no files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("references.json"), references)
 }
 
-/// Folders with a program and data; none where the corpus is not there, as in a package.
+/// Finds no folders if the corpus is missing, as in a package.
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if !folder.is_dir() {
         return Ok(());

@@ -1,4 +1,4 @@
-// The page around the engine: editors, a checker that is asked while somebody types, a fit at a time.
+// The page around the engine: editors, a checker that runs while the user types, and one fit at a time.
 
 const at = (id) => document.getElementById(id);
 const examples = JSON.parse(at('examples').textContent);
@@ -6,14 +6,14 @@ const workerUrl = URL.createObjectURL(new Blob([at('worker').textContent], { typ
 
 // ---- The engine.
 
-/** The module: base 64 of gzip in this page. */
+/** The WebAssembly module, which this page holds as gzip in base 64. */
 async function compiled() {
   const packed = Uint8Array.from(atob(at('engine').textContent.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-/** An engine in a thread of its own. */
+/** An engine in its own worker thread. */
 class Engine {
   constructor(module, tell = () => {}) {
     this.worker = new Worker(workerUrl);
@@ -22,7 +22,7 @@ class Engine {
     this.ready = new Promise((resolve) => {
       this.worker.onmessage = ({ data }) => {
         if (data.ready) resolve();
-        else if (data.told) tell(data.told);
+        else if (data.progress) tell(data.progress);
         else if (data.bug && data.id === undefined) this.bug = data.bug;
         else {
           this.waiting.get(data.id)?.({ ...data, bug: data.bug && (this.bug || data.bug) });
@@ -69,7 +69,7 @@ function painted(text, mistakes) {
   }
   const ends = new Set([0, text.length]);
   const lines = mistakes.map(({ severity, range }) => {
-    // A range without length is the end of something: the character before it is marked.
+    // An empty range is the end of a token or of the text: mark the character before it.
     const from = range.from < range.to ? range.from : Math.max(range.from - 1, 0);
     return { from, to: Math.max(range.to, from + 1), kind: severity };
   });
@@ -85,7 +85,7 @@ function painted(text, mistakes) {
     const part = escaped(text.slice(from, to));
     out += kinds.length > 0 ? `<span class="${[...new Set(kinds)].join(' ')}">${part}</span>` : part;
   }
-  // A last empty line has its height.
+  // The break gives an empty last line its height.
   return `${out}\n`;
 }
 
@@ -104,7 +104,7 @@ program.addEventListener('scroll', () => {
   at('paint').scrollLeft = program.scrollLeft;
 });
 
-// A new line begins below the one before it, and deeper after an opening brace.
+// Indents a new line as the line before it, and further after an opening brace.
 program.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.ctrlKey || event.metaKey || event.isComposing) return;
   const before = program.value.slice(0, program.selectionStart);
@@ -114,10 +114,10 @@ program.addEventListener('keydown', (event) => {
   document.execCommand('insertText', false, `\n${/^\s*/.exec(line)[0]}${deeper}`);
 });
 
-// ---- What the checker says.
+// ---- Diagnostics of the checker.
 
 let checker;
-let asked = 0;
+let requests = 0;
 let timer;
 
 function say(found) {
@@ -149,10 +149,10 @@ function say(found) {
 }
 
 async function look() {
-  const number = (asked += 1);
+  const number = (requests += 1);
   const found = await checker.ask('check', { program: program.value, data: data.value });
-  // An answer about an earlier text says nothing about this one.
-  if (number !== asked) return;
+  // Ignore an answer about an earlier text.
+  if (number !== requests) return;
   if (found.bug) say({ diagnostics: [], data: `The checker has failed: ${found.bug}`, variables: [] });
   else say(found.answer);
 }
@@ -194,12 +194,12 @@ function show(...ids) {
   for (const id of ['run', 'outcome', 'failure', 'hint']) at(id).hidden = !ids.includes(id);
 }
 
-/** The bound so far, without the steep start, in the picture's 400 × 120. */
+/** Draws the bound so far in the 400 × 120 picture, without the steep start. */
 function draw(bounds) {
   const shown = bounds.slice(Math.floor(bounds.length / 4)).filter(Number.isFinite);
   const [low, high] = [Math.min(...shown), Math.max(...shown)];
-  const place = (bound, i) => `${(8 + (384 * i) / Math.max(shown.length - 1, 1)).toFixed(1)},${(110 - (100 * (bound - low)) / (high - low || 1)).toFixed(1)}`;
-  at('line').setAttribute('points', shown.map(place).join(' '));
+  const point = (bound, i) => `${(8 + (384 * i) / Math.max(shown.length - 1, 1)).toFixed(1)},${(110 - (100 * (bound - low)) / (high - low || 1)).toFixed(1)}`;
+  at('line').setAttribute('points', shown.map(point).join(' '));
 }
 
 function save(name, type, content) {
@@ -233,8 +233,8 @@ async function run() {
     }
     bounds.push(word.bound);
     draw(bounds);
-    // A bound that is no number comes as null.
-    const bound = word.bound === null ? 'no number yet' : `${word.bound.toFixed(2)} nats`;
+    // JSON has null for a bound that is not a number.
+    const bound = word.bound === null ? 'not finite yet' : `${word.bound.toFixed(2)} nats`;
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     at('progress').textContent = `${word.stage}, iteration ${word.iteration}: bound ${bound}, ${seconds} s`;
   });
@@ -243,7 +243,7 @@ async function run() {
   busy(false);
   const wrong = found.bug ? `Internal error, please report it: ${found.bug}` : found.answer.error;
   if (wrong) {
-    at('state').textContent = 'There is no fit.';
+    at('state').textContent = 'The fit failed.';
     at('failure').textContent = wrong;
     show('failure');
     return;
@@ -251,7 +251,7 @@ async function run() {
   const { trusted, summary, report, draws } = found.answer;
   at('state').textContent = `Done in ${found.seconds.toFixed(1)} s.`;
   at('verdict').className = trusted ? 'good' : 'poor';
-  at('verdict').textContent = trusted ? 'The draws can be trusted' : 'Not to be trusted: the report says why';
+  at('verdict').textContent = trusted ? 'The draws can be trusted' : 'Not to be trusted: see the reasons in the report';
   save('report.html', 'text/html', report);
   save('draws.csv', 'text/csv', draws);
   save('fit.json', 'application/json', JSON.stringify(summary, null, 2));
@@ -270,7 +270,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !at('fit').disabled) run();
 });
 
-// ---- Links: program, data and settings after the #, deflated, in base 64 for addresses.
+// ---- Links: the fragment has the program, data and settings, deflated and in base 64 for URLs.
 
 const piped = async (bytes, stream) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 
@@ -294,11 +294,11 @@ at('share').addEventListener('click', async () => {
     await navigator.clipboard.writeText(location.href);
     at('shared').textContent = 'Copied.';
   } catch {
-    at('shared').textContent = 'It is in the address of this page.';
+    at('shared').textContent = 'The link is in the address bar.';
   }
 });
 
-// ---- The beginning.
+// ---- Start.
 
 function put({ program: text, data: values, flags: set = {} }) {
   program.value = text;
@@ -318,7 +318,7 @@ async function start() {
     try {
       put(await linked(location.hash.slice(1)));
     } catch {
-      at('shared').textContent = 'The link is damaged: here is an example instead.';
+      at('shared').textContent = 'The link is damaged. The page shows an example instead.';
     }
   }
   try {

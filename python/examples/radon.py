@@ -11,7 +11,7 @@ import pandas
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[2]
 
-# One row a home: its county, whether it was measured on the first floor, the soil's uranium, and log radon.
+# Each row is a home: its county, whether it was measured on the first floor, the soil's uranium, and log radon.
 raw = json.loads((ROOT / "data" / "radon" / "radon.json").read_text())
 homes = pandas.DataFrame({"county": raw["county"], "floor": raw["x"], "uranium": raw["u"], "radon": raw["y"]})
 
@@ -62,7 +62,7 @@ made = fit.to_arviz(
 )
 slopes = arviz.summary(made, var_names=["b_floor", "b_uranium", "sd_county"], kind="stats")
 print(slopes)
-# Basements have more radon than first floors, and uranium in the soil tells a county's level.
+# Basements have more radon than first floors, and uranium in the soil predicts a county's level.
 assert slopes.loc["b_floor", "hdi_97%"] < 0 < slopes.loc["b_uranium", "hdi_3%"]
 
 score = arviz.loo(made)

@@ -46,4 +46,4 @@ y = np.concatenate([rng.normal(-2, 1, size=24), rng.normal(2, 1, size=36)])
 free = shown("A mixture", jensen.fit(MIXTURE.replace("MEANS", "vector[2]"), {"N": 60, "y": y}))
 ordered = shown("The same with its means in order", jensen.fit(MIXTURE.replace("MEANS", "ordered[2]"), {"N": 60, "y": y}))
 assert ordered.trusted
-print(f"means {ordered['m'].mean(axis=0).round(1)}, told apart by their order")
+print(f"means {ordered['m'].mean(axis=0).round(1)}, distinguished by their order")

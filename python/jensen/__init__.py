@@ -1,13 +1,13 @@
-"""Variational inference with evidence: a Stan program and data in, a checked posterior out.
+"""Fits Bayesian models by variational inference, and reports whether you can trust the result.
 
 >>> import jensen
 >>> fit = jensen.fit("model.stan", {"N": 3, "y": [1.0, 2.0, 0.5]})
 >>> fit.trusted, fit["mu"].mean()
 
-``fit`` also takes a density written in Python, and models of PyMC and NumPyro (``from_pymc``, ``from_numpyro``);
-``Model`` provides values and derivatives of a program's log density for any sampler. ``jensen.sklearn`` has estimators
-for topics, Gaussian processes, linear models, mixtures and auto-encoders. The package also installs the command
-``jensen``, which covers all other features.
+``fit`` also accepts a density written in Python. ``from_pymc`` and ``from_numpyro`` convert models of PyMC and NumPyro
+to such densities. ``Model`` provides values and derivatives of a program's log density for any sampler.
+``jensen.sklearn`` has estimators for topics, Gaussian processes, linear models, mixtures and auto-encoders. The package
+also installs the command ``jensen``, which has all other features.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
     "resume",
 ]
 
-_HOME = {
+_MODULES = {
     "Density": "_bridges",
     "from_numpyro": "_bridges",
     "from_pymc": "_bridges",
@@ -68,10 +68,10 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     # The first name that needs NumPy imports it.
-    if name in _HOME:
+    if name in _MODULES:
         import importlib
 
-        value = getattr(importlib.import_module(f"jensen.{_HOME[name]}"), name)
+        value = getattr(importlib.import_module(f"jensen.{_MODULES[name]}"), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'jensen' has no attribute {name!r}")

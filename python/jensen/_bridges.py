@@ -21,24 +21,24 @@ Array = npt.NDArray[np.float64]
 
 @dataclass
 class Density:
-    """The log density of a PyMC or NumPyro model, with its names and shapes, from :func:`jensen.from_pymc` or
-    :func:`jensen.from_numpyro`.
+    """The log density of a PyMC or NumPyro model, with the names and shapes of its variables.
 
-    It is a function from points of shape ``(n, dim)`` to values and gradients, for ``jensen.fit(density=...)``.
+    :func:`jensen.from_pymc` and :func:`jensen.from_numpyro` create it. A call with points of shape ``(n, dim)`` returns
+    log densities in nats and their gradients, as ``jensen.fit(density=...)`` requires.
     """
 
     function: Callable[[Array], tuple[Array, Array]]
     #: Names of the unconstrained coordinates.
     names: list[str]
-    #: An unconstrained point to start at.
+    #: The unconstrained starting point.
     start: Array
-    #: Values by name at an unconstrained point; without it the coordinates are the values.
+    #: Returns values by name at an unconstrained point. If None, draws consist of the coordinates.
     constrain: Callable[[Array], Mapping[str, npt.ArrayLike]] | None = None
-    #: Products of the Hessian at points with directions.
+    #: Returns products of the Hessian at points with directions.
     hvp: Callable[[Array, Array], Array] | None = None
-    #: Names of the deterministic values among those of ``constrain``.
+    #: Names of the values of ``constrain`` that are deterministic.
     deterministic: frozenset[str] = frozenset()
-    #: ArviZ's coordinates and dimensions.
+    #: Coordinates and dimensions for ArviZ.
     coords: dict[str, Sequence[Any]] = field(default_factory=dict)
     dims: dict[str, list[str]] = field(default_factory=dict)
     observed: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Density:
 
     @property
     def dim(self) -> int:
-        """The unconstrained dimension."""
+        """Number of unconstrained coordinates."""
         return len(self.names)
 
     def __call__(self, points: Array) -> tuple[Array, Array]:
@@ -60,15 +60,18 @@ class Density:
 
 
 def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None = None) -> Density:
-    """The posterior of a PyMC model, with PyMC's transforms, names, coordinates and dimensions.
+    """Converts a PyMC model to a density, with PyMC's transforms, names, coordinates and dimensions.
 
     Args:
         model: A ``pymc.Model`` whose free variables are continuous.
-        backend: The target to which PyTensor compiles the log density: ``"jax"``, ``"numba"``, or ``"python"``, which
-            needs no compiler and is slow. The default is JAX if it is installed, which compiles in about a second, and
-            otherwise Numba.
+        backend: The target to which PyTensor compiles the log density: ``"jax"``, ``"numba"`` or ``"python"``. JAX is the
+            default if it is installed, and compiles in about a second. Otherwise the default is Numba. ``"python"`` is
+            slow, but needs no compiler.
 
     ``pymc.compute_log_likelihood`` and ``pymc.sample_posterior_predictive`` accept the result of ``fit.to_arviz()``.
+
+    Raises:
+        ValueError: The model has discrete free variables.
     """
     extra("pymc", "pymc")
     discrete = [value.name for value in model.discrete_value_vars]
@@ -110,10 +113,17 @@ def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None =
 
 
 def from_numpyro(model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Density:
-    """The posterior of a NumPyro model called with these arguments, in double precision.
+    """Converts a NumPyro model to a density in double precision.
 
-    Names, transforms and deterministic sites are those of NumPyro, and plates become ArviZ dimensions. Discrete latent
-    sites are an error.
+    The density uses NumPyro's names, transforms and deterministic sites. Plates become dimensions for ArviZ.
+
+    Args:
+        model: A NumPyro model, whose latent sites are continuous.
+        args: The positional arguments of the model.
+        kwargs: The keyword arguments of the model.
+
+    Raises:
+        ValueError: The model has discrete latent sites.
     """
     jax = extra("jax", "numpyro")
     util = extra("numpyro.infer.util", "numpyro")
@@ -128,11 +138,11 @@ def from_numpyro(model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Ma
         discrete = [name for name, site in latent.items() if site["fn"].support.is_discrete]
         if discrete:
             raise ValueError(f"discrete sites have no gradients, sum them out: {', '.join(discrete)}")
-        made = util.initialize_model(key, model, model_args=tuple(args), model_kwargs=given)
-        start, unravel = ravel(made.param_info.z)
-        shapes = {name: np.zeros(np.shape(at)) for name, at in made.param_info.z.items()}
-    function, hvp = _of_jax(lambda z: -made.potential_fn(unravel(z)))
-    compute = _jitted(lambda z: made.postprocess_fn(unravel(z)))
+        initial = util.initialize_model(key, model, model_args=tuple(args), model_kwargs=given)
+        start, unravel = ravel(initial.param_info.z)
+        shapes = {name: np.zeros(np.shape(at)) for name, at in initial.param_info.z.items()}
+    function, hvp = _of_jax(lambda z: -initial.potential_fn(unravel(z)))
+    compute = _jitted(lambda z: initial.postprocess_fn(unravel(z)))
     return Density(
         function=function,
         # The order of ravel_pytree is that of the sorted names.
@@ -160,7 +170,7 @@ def _coordinates(point: Mapping[str, Array]) -> Iterator[str]:
 
 
 def _plates(site: Any) -> list[str]:
-    """The plates of a site, from its first axis."""
+    """Names of the plates of a site, in the order of its axes."""
     return [frame.name for frame in sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)]
 
 
@@ -176,7 +186,7 @@ def _split(z: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
 def _of_pytensor(
     model: Any, point: dict[str, Array], values: Sequence[Any], mode: str
 ) -> tuple[Callable[[Array], tuple[Array, Array]], Callable[[Array], Sequence[Array]]]:
-    """The log density with its gradient for batches, and values at a point."""
+    """Compiles the log density with its gradient for batches of points, and the values at one point."""
     pytensor = extra("pytensor", "pymc")
     join = extra("pymc.pytensorf", "pymc").join_nonshared_inputs
     vectorize = extra("pytensor.graph.replace", "pymc").vectorize_graph
@@ -185,21 +195,21 @@ def _of_pytensor(
     both = vectorize([log_density, pytensor.tensor.grad(log_density, z)], {z: batch})
     outputs, at = join(point=point, outputs=list(values), inputs=model.value_vars)
     with warnings.catch_warnings():
-        # Warnings about graphs that Numba compiles in object mode.
+        # Numba warns about graphs that it compiles in object mode.
         warnings.simplefilter("ignore")
         function = pytensor.function([batch], both, mode=mode)
         compute = pytensor.function([at], outputs, mode=mode)
 
-    # A function of PyTensor stores its inputs and outputs, and two fits may run at the same time.
-    turn = threading.Lock()
+    # A PyTensor function stores its inputs and outputs, so concurrent fits must not call it at the same time.
+    lock = threading.Lock()
 
     def evaluate(points: Array) -> tuple[Array, Array]:
-        with turn:
+        with lock:
             found, slopes = function(points)
         return np.asarray(found, dtype=np.float64), np.asarray(slopes, dtype=np.float64)
 
     def constrained(z: Array) -> Sequence[Array]:
-        with turn:
+        with lock:
             return compute(z)  # type: ignore[no-any-return]
 
     return evaluate, constrained
@@ -208,14 +218,14 @@ def _of_pytensor(
 def _of_jax(
     log_density: Callable[[Any], Any],
 ) -> tuple[Callable[[Array], tuple[Array, Array]], Callable[[Array, Array], Array]]:
-    """Value with gradient, and products of the Hessian, of a function of one point in JAX, for batches."""
+    """Compiles values with gradients, and Hessian-vector products, of a JAX function of one point for batches of points."""
     jax = extra("jax", "numpyro")
     slope = jax.grad(log_density)
     both = jax.jit(jax.vmap(jax.value_and_grad(log_density)))
     products = jax.jit(jax.vmap(lambda z, v: jax.jvp(slope, (z,), (v,))[1]))
 
     def padded(points: Array) -> Array:
-        # JAX compiles again for every number of rows; with powers of two, it compiles a few times only.
+        # JAX compiles again for every new number of rows. Powers of two limit the number of compilations.
         rows = 1 << (len(points) - 1).bit_length()
         return np.concatenate([points, np.repeat(points[:1], rows - len(points), axis=0)])
 
@@ -232,7 +242,7 @@ def _of_jax(
 
 
 def _jitted(function: Callable[[Any], Any]) -> Callable[[Array], Any]:
-    """A function of one point in JAX, compiled, in double precision."""
+    """Compiles a JAX function of one point in double precision."""
     compiled = extra("jax", "numpyro").jit(function)
 
     def compute(z: Array) -> Any:
@@ -243,7 +253,7 @@ def _jitted(function: Callable[[Any], Any]) -> Callable[[Array], Any]:
 
 
 def _double() -> Any:
-    """Double precision in JAX inside the block."""
+    """A context in which JAX uses double precision."""
     jax = extra("jax", "numpyro")
     # JAX renamed this function.
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else extra("jax.experimental", "numpyro").enable_x64()

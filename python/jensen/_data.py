@@ -9,17 +9,17 @@ from typing import Any, Union
 
 import numpy as np
 
-#: Data: values by name, a data frame whose columns are taken by name, or a file (Stan JSON, a CSV table or an R dump).
+#: Data: values by name, a data frame with named columns, or a file (Stan JSON, a CSV table or an R dump).
 Data = Union[Mapping[str, Any], "os.PathLike[str]", str, None]
 
 
 def read_program(model: str | os.PathLike[str]) -> tuple[str, str]:
-    """Name and text of a program that is given as a path or as its source."""
+    """Returns name and text of a program, which is a path or source text."""
     if not isinstance(model, (str, os.PathLike)):
-        raise TypeError(f"a program of type {type(model).__name__}: expected a path, its source, or a jensen.Model")
+        raise TypeError(f"a program of type {type(model).__name__}: expected a path, source text, or a jensen.Model")
     text = os.fspath(model)
     if not text.strip():
-        raise ValueError("the program is empty: give a path, or its source")
+        raise ValueError("the program is empty: give a path, or source text")
     if isinstance(model, os.PathLike) or ("{" not in text and "\n" not in text):
         path = Path(text)
         try:
@@ -32,7 +32,7 @@ def read_program(model: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
-    """Arrays by name, or a file."""
+    """Returns arrays by name, or the path of a file."""
     if data is None:
         return None, None
     if isinstance(data, (str, os.PathLike)):
@@ -53,29 +53,29 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def paths_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths, because workers and later calls may have other working folders."""
+    """Returns absolute paths, because workers and later calls may have other working directories."""
     return [os.path.abspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def as_array(name: str, value: Any) -> Any:
-    """The value as ``int64`` or ``float64`` in C order; complex numbers have a last axis of real and imaginary part."""
+    """Converts a value to ``int64`` or ``float64`` in C order. Complex numbers get a last axis of real and imaginary part."""
     if isinstance(value, tuple):
         return tuple(as_array(name, slot) for slot in value)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"`{name}` has masked values: leave them out, or model them as parameters")
+        raise ValueError(f"`{name}` has masked values: omit them, or model them as parameters")
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ValueError(f"`{name}`: the lists in it have different lengths; a Stan array is rectangular") from None
+        raise ValueError(f"`{name}` has lists of different lengths, but a Stan array is rectangular") from None
     kind = array.dtype.kind
     if kind == "O":
-        # Python integers beyond 64 bits, strings among numbers, missing values.
+        # The array has Python integers beyond 64 bits, strings among numbers, or missing values.
         if any(element is None for element in array.reshape(-1)):
-            raise TypeError(f"`{name}` holds None: expected numbers")
+            raise TypeError(f"`{name}` contains None: expected numbers")
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"`{name}` holds {_example(array)}: expected numbers") from None
+            raise TypeError(f"`{name}` contains {_example(array)}: expected numbers") from None
         kind = "f"
     if kind in "bi" or (kind == "u" and array.dtype.itemsize < 8):
         return np.array(array, dtype=np.int64, order="C", ndmin=0)
@@ -87,7 +87,7 @@ def as_array(name: str, value: Any) -> Any:
         return np.array(array, dtype=np.float64, order="C")
     if kind == "c":
         return np.ascontiguousarray(np.stack([array.real, array.imag], axis=-1), dtype=np.float64)
-    raise TypeError(f"`{name}` holds {_example(array)}: expected numbers")
+    raise TypeError(f"`{name}` contains {_example(array)}: expected numbers")
 
 
 def _example(array: Any) -> str:

@@ -1,5 +1,7 @@
-"""Engines run pure functions of the extension module in other processes. An engine submits calls, waits for them, and
-distinguishes a lost worker from an error of the call; all other code is the same for all engines.
+"""Engines run pure functions of the extension module in other processes.
+
+An engine submits calls, waits for them, and distinguishes a lost worker from an error of the call. All other code is
+the same for all engines.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from ._extra import extra
 
 EngineName = Literal["local", "ray", "mpi"]
 
-#: Largest number of workers that one call may lose: a call may kill every worker that runs it.
+#: Largest number of workers that one call may lose. The limit exists because a call may kill every worker that runs it.
 TRIES = 5
 
 
 class Lost(Exception):
-    """A worker ended without an answer: someone killed it, or its machine stopped."""
+    """A worker ended without an answer, because a user or the system killed it, or its machine stopped."""
 
 
 class Engine(Protocol):
@@ -43,24 +45,25 @@ class Engine(Protocol):
     def share(self, value: Any) -> Any:
         """Prepares a value as an argument of many calls."""
 
-    def begin(self) -> None:
-        """Starts workers early, while the driver does other work, for engines that otherwise start them at the first call."""
+    def start_workers(self) -> None:
+        """Starts the workers now instead of at the first call, so that they start while the driver does other work."""
 
-    def room(self, size: int) -> Room | None:
-        """Memory of this number of bytes as an argument of calls, which driver and workers see as an array of bytes; ``None`` if
-        workers cannot share memory with the driver.
+    def buffer(self, size: int) -> SharedBuffer | None:
+        """Returns memory of this number of bytes that driver and workers share, as an argument of calls.
+
+        Returns ``None`` if workers cannot share memory with the driver.
         """
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        """Starts ``run_call(*call)``. If the engine can choose the worker, calls of one home go to one worker, one after the other,
-        and reuse the memory of that worker.
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> Any:
+        """Starts ``run_call(*call)``. If the engine can choose workers, one worker runs all calls of a group, one after the
+        other, so that they reuse its memory.
         """
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
-        """The finished calls, at least one."""
+        """Waits for at least one call to finish, and returns all finished calls."""
 
     def result(self, handle: Any) -> Any:
-        """The result of the call; raises ``Lost``, or the error of the call."""
+        """Returns the result of the call. Raises ``Lost``, or the error of the call."""
 
 
 def run_call(version: str, function: str, *arguments: Any) -> Any:
@@ -74,20 +77,21 @@ def run_call(version: str, function: str, *arguments: Any) -> Any:
 
 
 def each(
-    engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], homes: Sequence[int] | None = None
+    engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """The numbers and results of calls in the order in which they end. One worker runs all calls of one home. If a worker is
-    lost, its call runs again; after ``TRIES`` lost workers the result of the call is ``Lost``.
+    """Yields indices and results of calls in the order in which they end. One worker runs all calls of a group.
+
+    If a worker is lost, its call runs again. After ``TRIES`` lost workers, the result of the call is ``Lost``.
     """
     waiting = deque(range(len(calls)))
     tries = [0] * len(calls)
     running: dict[Any, int] = {}
     while waiting or running:
-        # Calls with a home wait in the queue of their home.
-        while waiting and (homes is not None or len(running) < engine.workers):
+        # Calls of a group wait in the queue of its worker.
+        while waiting and (groups is not None or len(running) < engine.workers):
             at = waiting.popleft()
-            home = None if homes is None else homes[at]
-            running[engine.submit((_jensen.__version__, function, *calls[at]), home)] = at
+            group = None if groups is None else groups[at]
+            running[engine.submit((_jensen.__version__, function, *calls[at]), group)] = at
         for handle in list(engine.wait(running)):
             at = running.pop(handle)
             try:
@@ -102,7 +106,7 @@ def each(
 
 
 def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[Engine | None]:
-    """Opens the engine of the driver. Other ranks of MPI run calls until the driver ends, and then get ``None``."""
+    """Opens the engine of the driver. Other MPI ranks run calls until the driver ends, and then receive ``None``."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}: expected at least 1")
     if engine == "local":
@@ -114,15 +118,15 @@ def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[En
     raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
 
 
-#: Shared arguments of this many bytes or more use shared memory. Smaller ones are as fast through pipes.
+#: Size in bytes from which shared arguments use shared memory. Pipes are as fast for smaller arguments.
 LARGE = 1 << 18
 
-#: The last value that this process received, by its name: the calls of one step have the same arguments.
+#: Name and bytes of the last value that this process read. All calls of one step have the same shared argument.
 _received_last: tuple[str, bytes] = ("", b"")
 
 
 class _InMemory:
-    """Bytes in shared memory during the lifetime of this object. In a worker they are ``bytes``."""
+    """A value in shared memory during the lifetime of this object. Unpickling in a worker gives ``bytes``."""
 
     def __init__(self, value: bytes) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -138,9 +142,10 @@ class _InMemory:
         return _received, (self._name, self._size)
 
 
-class Room:
-    """Shared memory during the lifetime of this object, which every process with the object can read and
-    write. In a worker it is an array."""
+class SharedBuffer:
+    """Shared memory during the lifetime of this object, which driver and workers can read and write. Unpickling in a worker
+    gives an array.
+    """
 
     def __init__(self, size: int) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -150,24 +155,24 @@ class Room:
         self._free = weakref.finalize(self, _free, self._block)
 
     def array(self) -> NDArray[np.uint8]:
-        """Delete the array before this object."""
+        """The memory as an array, which the caller must delete before this object."""
         buffer: Any = self._block.buf
         return np.frombuffer(buffer, np.uint8, self.size)
 
     def __reduce__(self) -> tuple[Any, tuple[str, int]]:
-        return _entered, (self._block.name, self.size)
+        return _attached, (self._block.name, self.size)
 
 
-#: The mapped rooms of this process, by their names: every step of a run uses the same rooms.
-_mapped: dict[str, Any] = {}
+#: Shared memory that this process has mapped, by name. Every step of a run uses the same memory.
+_mappings: dict[str, Any] = {}
 
 
-def _entered(name: str, size: int) -> NDArray[np.uint8]:
-    if name not in _mapped:
+def _attached(name: str, size: int) -> NDArray[np.uint8]:
+    if name not in _mappings:
         from multiprocessing.shared_memory import SharedMemory
 
-        _mapped[name] = SharedMemory(name=name)
-    return np.frombuffer(_mapped[name].buf, np.uint8, size)
+        _mappings[name] = SharedMemory(name=name)
+    return np.frombuffer(_mappings[name].buf, np.uint8, size)
 
 
 def _free(block: Any) -> None:
@@ -188,8 +193,8 @@ def _received(name: str, size: int) -> bytes:
     return _received_last[1]
 
 
-def _has_room(size: int) -> bool:
-    """Whether shared memory has space for this number of bytes: exceeding its limit would end the process."""
+def _fits_in_shared_memory(size: int) -> bool:
+    """Whether shared memory has space for this number of bytes. A write beyond its limit would end the process."""
     try:
         about = os.statvfs("/dev/shm")
     except (AttributeError, OSError):
@@ -202,7 +207,7 @@ def _has_room(size: int) -> bool:
 class _Call:
     """A call of a local worker, and its result."""
 
-    made: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     #: Its result, or its error.
     value: Any = None
     error: Exception | None = None
@@ -225,45 +230,47 @@ def _serve(pipe: Connection) -> None:
             except Exception as error:
                 answer = False, error
             try:
-                told = pickle.dumps(answer)
+                message = pickle.dumps(answer)
             except Exception as error:
-                told = pickle.dumps((False, RuntimeError(f"an answer cannot be sent: {error}")))
-            pipe.send_bytes(told)
+                message = pickle.dumps((False, RuntimeError(f"an answer cannot be sent: {error}")))
+            pipe.send_bytes(message)
 
 
 class _Process:
-    """A worker process with its own pipe, which closes when the process ends, even within an answer. Workers of an executor
-    share queues, and a worker that is killed while it writes to a queue or has its lock blocks the others and the driver.
+    """A worker process with its own pipe, which closes when the process ends, even within an answer.
+
+    Workers of an executor share queues instead. A worker that is killed while it writes to a queue or holds its lock
+    blocks the other workers and the driver.
     """
 
     def __init__(self) -> None:
         import multiprocessing
 
-        # No fork, because this process may have threads.
+        # A fork would be unsafe, because this process may have threads.
         spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+        self.pipe, other_end = spawn.Pipe()
+        self._process = spawn.Process(target=_serve, args=(other_end,), daemon=True)
         self._process.start()
-        theirs.close()
+        other_end.close()
         self.call: _Call | None = None
 
     def ask(self, call: _Call) -> None:
-        """Raises ``OSError`` where the process has ended. What cannot be sent is the call's own error."""
+        """Sends the call. Raises ``OSError`` if the process has ended. A pickling error becomes the error of the call."""
         try:
-            told = pickle.dumps(call.made)
+            message = pickle.dumps(call.arguments)
         except Exception as error:
             call.end(None, error)
             return
         self.call = call
-        self.pipe.send_bytes(told)
+        self.pipe.send_bytes(message)
 
     def answer(self) -> None:
-        """Ends the call. Raises ``EOFError`` or ``OSError`` where the process has ended without an answer."""
-        call, told = self.call, self.pipe.recv_bytes()
+        """Receives the answer of the call. Raises ``EOFError`` or ``OSError`` if the process has ended without one."""
+        call, message = self.call, self.pipe.recv_bytes()
         assert call is not None
         self.call = None
         try:
-            returned, value = pickle.loads(told)
+            returned, value = pickle.loads(message)
         except Exception as error:
             returned, value = False, error
         call.end(*((value,) if returned else (None, value)))
@@ -280,86 +287,86 @@ class _Local(AbstractContextManager["_Local"]):
     def __init__(self, workers: int | None) -> None:
         self.workers = workers or os.cpu_count() or 1
         self._processes: list[_Process | None] = [None] * self.workers
-        #: Waiting calls: for any worker, and for each worker.
+        #: Waiting calls for any worker, and queues of calls for each worker.
         self._waiting: deque[_Call] = deque()
-        self._at_home: list[deque[_Call]] = [deque() for _ in range(self.workers)]
-        #: Several threads of a driver send calls at the same time; one of them reads the answers for all.
-        self._turn = threading.Condition()
+        self._own_queues: list[deque[_Call]] = [deque() for _ in range(self.workers)]
+        #: Several threads of a driver may send calls at the same time. One of them reads the answers for all.
+        self._lock = threading.Condition()
         self._is_read = False
 
     def share(self, value: Any) -> Any:
-        if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
+        if isinstance(value, bytes) and len(value) >= LARGE and _fits_in_shared_memory(len(value)):
             return _InMemory(value)
         return value
 
-    def begin(self) -> None:
-        for place in range(self.workers):
-            self._process(place)
+    def start_workers(self) -> None:
+        for index in range(self.workers):
+            self._process(index)
 
-    def room(self, size: int) -> Room | None:
-        return Room(size) if size >= LARGE and _has_room(size) else None
+    def buffer(self, size: int) -> SharedBuffer | None:
+        return SharedBuffer(size) if size >= LARGE and _fits_in_shared_memory(size) else None
 
-    def _process(self, place: int) -> _Process:
-        process = self._processes[place]
+    def _process(self, index: int) -> _Process:
+        process = self._processes[index]
         if process is None:
-            process = self._processes[place] = _Process()
+            process = self._processes[index] = _Process()
         return process
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> _Call:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> _Call:
         handle = _Call(call)
-        with self._turn:
-            (self._waiting if home is None else self._at_home[home % self.workers]).append(handle)
+        with self._lock:
+            (self._waiting if group is None else self._own_queues[group % self.workers]).append(handle)
         return handle
 
     def wait(self, handles: Collection[_Call]) -> Collection[_Call]:
-        with self._turn:
+        with self._lock:
             while True:
                 self._ask()
                 done = [handle for handle in handles if handle.ended]
                 if done:
                     return done
                 if self._is_read:
-                    self._turn.wait()
+                    self._lock.wait()
                 else:
                     self._read()
 
     def _read(self) -> None:
         """Waits for answers, while other threads may send calls."""
-        asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
+        busy = {process.pipe: index for index, process in enumerate(self._processes) if process and process.call}
         self._is_read = True
-        self._turn.release()
+        self._lock.release()
         try:
-            ready = connection.wait(list(asked))
+            ready = connection.wait(list(busy))
         finally:
-            self._turn.acquire()
+            self._lock.acquire()
             self._is_read = False
-            self._turn.notify_all()
+            self._lock.notify_all()
         for pipe in ready:
-            place = asked[pipe]  # type: ignore[index]
+            index = busy[pipe]  # type: ignore[index]
             try:
-                self._process(place).answer()
+                self._process(index).answer()
             except (EOFError, OSError):
-                self._lose(place)
+                self._lose(index)
 
     def _ask(self) -> None:
         """Sends calls to idle workers."""
         given: list[tuple[int, _Call]] = []
-        for place, process in enumerate(self._processes):
-            queue = self._at_home[place] or self._waiting
+        for index, process in enumerate(self._processes):
+            queue = self._own_queues[index] or self._waiting
             if queue and (process is None or process.call is None):
-                given.append((place, queue.popleft()))
+                given.append((index, queue.popleft()))
         # Start all workers before the first call, because a start takes time.
-        for place, _ in given:
-            self._process(place)
-        for place, call in given:
+        for index, _ in given:
+            self._process(index)
+        for index, call in given:
             try:
-                self._process(place).ask(call)
+                self._process(index).ask(call)
             except OSError:
-                self._lose(place)
+                self._lose(index)
 
-    def _lose(self, place: int) -> None:
-        process = self._process(place)
-        self._processes[place] = None
+    def _lose(self, index: int) -> None:
+        process = self._process(index)
+        self._processes[index] = None
         if process.call is not None:
             process.call.end(None, Lost("a worker process ended without an answer"))
         process.close()
@@ -376,7 +383,7 @@ class _Local(AbstractContextManager["_Local"]):
 
 
 class _Mpi(AbstractContextManager["_Mpi | None"]):
-    """Ranks of MPI. Rank 0 is the driver, and the other ranks run its calls until it ends."""
+    """MPI ranks. Rank 0 is the driver, and the other ranks run its calls until it ends."""
 
     executor: futures.Executor
 
@@ -387,12 +394,12 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         # A single rank serves its own calls, in a thread.
         ranks = max(communicator.Get_size() - 1, 1)
         if workers not in (None, ranks):
-            raise ValueError(f"workers is {workers}, but MPI has started {ranks} beside the driver: leave it out")
+            raise ValueError(f"workers is {workers}, but MPI started {ranks} besides the driver: omit it")
         self.workers = ranks
-        self._made = mpi.MPICommExecutor(communicator, root=0)
+        self._pool = mpi.MPICommExecutor(communicator, root=0)
 
     def __enter__(self) -> _Mpi | None:
-        executor = self._stack.enter_context(self._made)
+        executor = self._stack.enter_context(self._pool)
         if executor is None:
             return None
         self.executor = executor
@@ -401,13 +408,13 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
     def share(self, value: Any) -> Any:
         return value
 
-    def begin(self) -> None:
+    def start_workers(self) -> None:
         pass
 
-    def room(self, size: int) -> Room | None:
+    def buffer(self, size: int) -> SharedBuffer | None:
         return None
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> futures.Future[Any]:
         return self.executor.submit(run_call, *call)
 
     def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
@@ -417,7 +424,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         try:
             return handle.result()
         except Exception as error:
-            # Executors put the worker's trace, which has the same message, before the error.
+            # Executors chain the error to the worker's traceback, which has the same message.
             raise error from None
 
     def __exit__(self, *raised: Any) -> None:
@@ -433,9 +440,10 @@ class _Actor:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Inside the block, Ray starts on the loopback address, which only this machine reaches. On Linux, Ray would otherwise use
-    the machine's network address, even if the caller names the loopback. Ray has a setting for other systems that prevents
-    this, and reads it at import.
+    """Makes Ray start on the loopback address, which only this machine can reach.
+
+    On Linux, Ray uses the machine's network address even if the caller names the loopback address. A setting for other
+    systems prevents this, and Ray reads it at import.
     """
     from ray._private import ray_constants  # type: ignore[import-not-found, unused-ignore]
 
@@ -453,7 +461,7 @@ def _on_loopback() -> Iterator[None]:
 
 
 class _Ray(AbstractContextManager["_Ray"]):
-    """Workers of a Ray cluster: that which is connected or that ``RAY_ADDRESS`` names, else one of this machine."""
+    """Workers of a Ray cluster: the connected cluster, or the cluster of ``RAY_ADDRESS``, or a cluster on this machine."""
 
     def __init__(self, workers: int | None) -> None:
         self._ray = extra("ray", "ray")
@@ -464,31 +472,31 @@ class _Ray(AbstractContextManager["_Ray"]):
             with _on_loopback():
                 self._ray.init(log_to_driver=False, num_cpus=workers, include_dashboard=False)
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
-        # Ray reports a lost worker, and the same loop as for all engines repeats the call.
+        # Ray only reports a lost worker. `each` repeats the call, as for all engines.
         self._run_call = self._ray.remote(num_cpus=1, max_retries=0)(run_call)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
-        self._homes: dict[int, Any] = {}
-        #: Unfinished calls with a home: the number of the home and its actor.
-        self._asked: dict[Any, tuple[int, Any]] = {}
+        self._actors: dict[int, Any] = {}
+        #: For each unfinished call of a group, the index of the actor and the actor.
+        self._grouped: dict[Any, tuple[int, Any]] = {}
 
     def share(self, value: Any) -> Any:
         return self._ray.put(value)
 
-    def begin(self) -> None:
+    def start_workers(self) -> None:
         pass
 
-    def room(self, size: int) -> Room | None:
+    def buffer(self, size: int) -> SharedBuffer | None:
         return None
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        if home is None:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> Any:
+        if group is None:
             return self._run_call.remote(*call)
-        place = home % self.workers
-        if place not in self._homes:
-            self._homes[place] = self._actor.remote()
-        actor = self._homes[place]
+        index = group % self.workers
+        if index not in self._actors:
+            self._actors[index] = self._actor.remote()
+        actor = self._actors[index]
         handle = actor.run_call.remote(*call)
-        self._asked[handle] = place, actor
+        self._grouped[handle] = index, actor
         return handle
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
@@ -496,18 +504,18 @@ class _Ray(AbstractContextManager["_Ray"]):
         return done  # type: ignore[no-any-return]
 
     def result(self, handle: Any) -> Any:
-        place, actor = self._asked.pop(handle, (None, None))
+        index, actor = self._grouped.pop(handle, (None, None))
         try:
             return self._ray.get(handle)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self._ray.exceptions.RayError as error:
-            if place is not None and self._homes.get(place) is actor:
-                del self._homes[place]
+            if index is not None and self._actors.get(index) is actor:
+                del self._actors[index]
             raise Lost(str(error).strip().split("\n")[0]) from error
 
     def __exit__(self, *_: object) -> None:
-        # A worker without references ends.
-        self._homes.clear()
+        # Ray ends an actor without references.
+        self._actors.clear()
         if self._own:
             self._ray.shutdown()

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def extra(module: str, name: str) -> Any:
-    """The module, or an error that names the extra to install."""
+    """Imports a module. The error for a missing module names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-#: Called with iteration, stage, estimate of the bound in nats, and seconds since the start.
+#: A callback with the arguments iteration, stage, estimate of the ELBO in nats, and seconds since the start.
 Progress = Callable[[int, str, float, float], None]
 
 
 class Fit:
-    """A finished fit, with its draws, its verdict and its diagnostics.
+    """A finished fit with its draws, verdict and diagnostics.
 
-    ``fit["theta"]`` contains the draws of a variable, as an array of shape ``(draws, *shape)``.
+    ``fit["theta"]`` returns the draws of a variable as an array of shape ``(draws, *shape)``.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Fit:
         # Coordinates, dimensions and observed data of the model.
         self._labels: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[str]], Mapping[str, Any]] = ({}, {}, {})
 
-    # The verdict and its evidence.
+    # The verdict and its diagnostics.
 
     @property
     def trusted(self) -> bool:
@@ -76,62 +76,62 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """The verdict as text, with the reasons not to trust the fit."""
+        """The verdict as text, with the reasons if the fit is not trusted."""
         return verdict(self._summary)
 
     @property
     def warnings(self) -> list[str]:
-        """The reasons not to trust the fit, followed by remarks."""
+        """The reasons not to trust the fit, if any, followed by remarks."""
         return list(self._summary.get("warnings", []))
 
     @property
     def status(self) -> str:
-        """The status at the end of the run, with advice."""
+        """How the run ended, with advice."""
         return str(self._summary["status"])
 
     @property
     def elbo(self) -> float:
-        """Evidence lower bound of the approximation in nats, with all constants."""
+        """Evidence lower bound (ELBO) of the approximation in nats, with all constants."""
         return _number(self._summary["elbo"])
 
     @property
     def elbo_se(self) -> float:
-        """Monte-Carlo standard error of the bound."""
+        """Monte-Carlo standard error of the ELBO in nats."""
         return _number(self._summary["elbo_se"])
 
     @property
     def khat(self) -> float:
-        """Pareto k̂ of the importance weights of the approximation."""
+        """Pareto k̂ of the approximation's importance weights."""
         return _number(self._summary["khat"])
 
     @property
     def refined(self) -> bool:
-        """Whether the draws are refined, and so come from the posterior instead of the approximation."""
+        """Whether the draws are refined, that is, draws of the posterior instead of the approximation."""
         return self._refined
 
     @property
     def refinement(self) -> dict[str, Any] | None:
-        """Log evidence, KL divergence, nested R̂ and effective draws of the refinement, if there was one."""
+        """Log evidence, KL divergence, nested R̂ and effective sample size of the refinement, or None without one."""
         return self._summary.get("refinement")
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds of the parts of the fit."""
+        """Wall-clock seconds of each part of the fit."""
         return dict(self._summary["seconds"])
 
     @property
     def calls(self) -> int:
-        """Number of oracle calls: batches of 256 gradients or equivalent work."""
+        """Number of oracle calls. One call is a batch of 256 gradients, or equivalent work."""
         return int(self._summary["oracle_calls"])
 
     @property
     def info(self) -> dict[str, Any]:
-        """The contents of the command's ``fit.json``."""
+        """The contents of ``fit.json``, as the command writes it."""
         return json.loads(json.dumps(self._summary))  # type: ignore[no-any-return]
 
     @property
     def history(self) -> list[tuple[int, str, float, float]]:
-        """The bound along the run, with iteration, stage, seconds and estimate in nats."""
+        """The course of the optimisation: tuples of iteration, stage, seconds and estimate of the ELBO in nats."""
         return list(self._history)
 
     # The draws.
@@ -144,14 +144,14 @@ class Fit:
                 array = unfolded(self._draws[:, column : column + size], shape)
                 return array.astype(np.int64) if integer else array
             column += size
-        raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+        raise KeyError(f"the fit has no variable {name!r}: expected one of {', '.join(self.keys())}")
 
     def keys(self) -> list[str]:
         """Names of the variables."""
         return [name for name, *_ in self._variables]
 
     def items(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Names of the variables and their draws."""
+        """Pairs of the name of a variable and its draws."""
         return ((name, self[name]) for name in self)
 
     def __iter__(self) -> Iterator[str]:
@@ -165,25 +165,29 @@ class Fit:
 
     @property
     def log_p(self) -> Array:
-        """Log density of the model at every draw on the unconstrained scale, in nats."""
+        """Log density of the model at each draw, on the unconstrained scale, in nats."""
         return self._log_p
 
     @property
     def log_q(self) -> Array:
-        """Log density of the approximation at every draw, in nats."""
+        """Log density of the approximation at each draw, on the unconstrained scale, in nats."""
         return self._log_q
 
     def draws(self, n: int, *, seed: int | None = None, resample: bool = False) -> dict[str, Array]:
-        """More draws of the approximation, by name. ``resample`` resamples them by their importance weights.
+        """Draws from the approximation again, and returns the draws by name.
 
-        With the seed of the fit (the default) the first draws equal those of an unrefined fit.
+        Args:
+            n: Number of draws.
+            seed: Seed of the draws. With the seed of the fit, the default, the first draws equal the draws of an
+                unrefined fit.
+            resample: Whether to resample the draws by their importance weights.
         """
         if n < 1:
             raise ValueError(f"{n} draws: expected at least 1")
         if self._handle is None:
-            raise ValueError("more draws need the fit itself: this one was loaded or unpickled; use `jensen draws`")
+            raise ValueError("a loaded or unpickled fit cannot draw again: use `jensen draws` with the folder of the fit")
         if self._refined:
-            warn("these are draws of the approximation; the fit's own draws are refined ones")
+            warn("these draws come from the approximation, but the draws of the fit are refined")
         table, log_p, log_q = self._handle.more_draws(n, seed, resample)
         other = Fit(
             self._summary, self._variables, (table, log_p, log_q), refined=False, history=[], data=self._data
@@ -200,18 +204,19 @@ class Fit:
         seed: int | None = None,
         threads: int | None = None,
     ) -> dict[str, npt.NDArray[Any]]:
-        """Generated quantities of a program at the draws of this fit, by name, for example predictions for new data.
+        """Computes generated quantities of a program at the draws of this fit, such as predictions for new data.
 
         Args:
-            model: The program. The fit must have all its parameters. Jensen ignores the model block of the program.
+            model: The program. The fit must have all parameters of the program. Jensen ignores its model block.
             data: The data of the program, as for ``jensen.fit``. The default is the data of the fit.
             include: Folders to search for included files.
             save: The variables to compute: ``"generated"``, ``"parameters"``, ``"transformed"``, ``"all"``, or names.
             seed: Seed of the random numbers. The default is the seed of the fit.
             threads: Number of threads. The default is all threads of the machine.
 
-        With the seed of the fit and all draws, the fitted program gives the values of the fit. Draws that the program
-        rejects are omitted, with a warning. The command ``jensen generate`` gives the same values.
+        Returns:
+            Values by name. With the seed of the fit and all draws, the fitted program gives the values of the fit. The
+            method omits draws that the program rejects, and warns. ``jensen generate`` gives the same values.
 
         Raises:
             StanError: The program is wrong, or the data do not fit its declarations.
@@ -234,22 +239,22 @@ class Fit:
             name, text, folders, arrays, path, columns, *draws, words, chosen, threads
         )
         if rejected:
-            warn(f"the program does not take {rejected} of {len(self._draws)} draws, the first because: {reason}")
-        made, column = {}, 0
+            warn(f"the program rejects {rejected} of {len(self._draws)} draws, the first because: {reason}")
+        result, column = {}, 0
         for known, shape, _, integer in variables:
             size = int(np.prod(shape, dtype=int))
             array = unfolded(table[:, column : column + size], tuple(shape))
-            made[known] = array.astype(np.int64) if integer else array
+            result[known] = array.astype(np.int64) if integer else array
             column += size
-        return made
+        return result
 
     def summary(self) -> pd.DataFrame:
-        """Mean, sd and quantiles of every scalar, as in ``fit.json``, as a pandas data frame.
+        """Summarises every scalar in a pandas data frame: mean, sd and quantiles, as in ``fit.json``.
 
-        If known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` is the effective sample size, and
-        ``r_hat`` is the R̂ of refined draws. Summaries of a default fit use importance weights. ``tail_khat`` is the
-        tail index of the draws. If the tails are too long, so that a mean or sd does not exist or the draws do not
-        determine it, it is NaN and ``warnings`` reports it. Use the quantiles in that case.
+        Where known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` is the effective sample size,
+        and ``r_hat`` is R̂ of refined draws. ``tail_khat`` is the tail index of the draws. Summaries of a default fit
+        use importance weights. With long tails, a mean or sd may not exist, or the draws may not determine it. The data
+        frame then has NaN for it, and ``warnings`` reports it. Use quantiles in that case.
         """
         pandas = extra("pandas", "pandas")
         heads = {
@@ -274,12 +279,12 @@ class Fit:
     def to_cmdstan_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the draws in the CSV format of CmdStan's variational method, like ``draws.csv`` of the command.
 
-        ``cmdstanpy.from_csv`` reads it, and so do CmdStanR and RStan. The first row is the mean of the approximation,
-        or of refined draws, on the unconstrained scale, transformed. Every other row is a draw.
+        ``cmdstanpy.from_csv``, CmdStanR and RStan read the file. The first row is the mean of the approximation, or of
+        refined draws, on the unconstrained scale, transformed to the constrained scale. Each further row is a draw.
         """
         mean, above, eta = self._besides or (None, "", 1.0)
         if mean is None:
-            raise ValueError("the mean of this fit is not known: its folder was written by an earlier version; fit again")
+            raise ValueError("the mean of this fit is unknown, because an earlier version wrote its folder: fit again")
         variables = [(name, shape) for name, shape, *_ in self._variables]
         _jensen.write_draws(path, variables, self._draws, self._log_p, self._log_q, mean, above, eta)
 
@@ -292,14 +297,23 @@ class Fit:
         log_likelihood: Sequence[str] | None = None,
         observed: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Converts the fit to ArviZ: ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
+        """Converts the fit to ArviZ: ``InferenceData`` for ArviZ 0.x, or a ``DataTree`` for ArviZ 1.
 
-        ``posterior`` has equally weighted draws of parameters and transformed parameters. Generated quantities whose
-        names end in ``_rep`` or ``_pred``, or the ones that you name, become posterior predictive. ``log_lik``, or the
-        ones that you name, become the log likelihood. ``observed`` names the data that they predict, and all other data
-        are constant. A dimension has the name of the data variable that declares its size, such as ``J`` in
-        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` contains the labels
-        of each dimension. For draws of the approximation, the group ``approximation`` contains their log densities.
+        The group ``posterior`` has equally weighted draws of all variables without another group. For draws of the
+        approximation, the group ``approximation`` has their log densities under the model and the approximation, and
+        their log weights.
+
+        Args:
+            coords: Labels by dimension.
+            dims: Names of the dimensions by variable. By default a dimension has the name of the data variable that
+                declares its size, such as ``J`` in ``vector[J] theta``.
+            posterior_predictive: Names of the posterior predictive variables. The default is all generated quantities
+                whose names end in ``_rep`` or ``_pred``.
+            log_likelihood: Names of the pointwise log likelihoods. The default is ``log_lik``, if the program generates
+                it.
+            observed: The observed data by name. The default is the observed data of a PyMC or NumPyro model, or the data
+                whose names are those of the predictive variables without ``_rep`` or ``_pred``. All other data are
+                constant.
         """
         arviz = extra("arviz", "arviz")
         generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]
@@ -310,7 +324,7 @@ class Fit:
             predictive = [n for n in generated if n.endswith(("_rep", "_pred"))]
         for name in [*likelihoods, *predictive]:
             if name not in self:
-                raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+                raise KeyError(f"the fit has no variable {name!r}: expected one of {', '.join(self.keys())}")
 
         def group(names: Sequence[str]) -> dict[str, Array]:
             return {name: self[name][np.newaxis] for name in names}
@@ -340,7 +354,7 @@ class Fit:
         # ArviZ numbers coordinates from 0 if a dimension has none.
         named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": named_dims}
         old = int(arviz.__version__.split(".")[0]) < 1
-        made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
+        result = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
         if not self._refined:
             weights = {
                 "log_p": self._log_p[np.newaxis],
@@ -348,13 +362,13 @@ class Fit:
                 "log_weight": (self._log_p - self._log_q)[np.newaxis],
             }
             if old:
-                made.add_groups({"approximation": arviz.dict_to_dataset(weights)}, warn_on_custom_groups=False)
+                result.add_groups({"approximation": arviz.dict_to_dataset(weights)}, warn_on_custom_groups=False)
             else:
-                made["approximation"] = arviz.from_dict({"posterior": weights})["posterior"]
-        return made
+                result["approximation"] = arviz.from_dict({"posterior": weights})["posterior"]
+        return result
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The HTML report as one self-contained page, which is also written to a file if you name one."""
+        """Returns the HTML report as one self-contained page, and writes it to ``path`` if given."""
         if self._report is None:
             if self._handle is None:
                 raise ValueError("the folder of this fit has no report")
@@ -382,8 +396,8 @@ class Fit:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the fit to one file for ``jensen.load``, with draws, summary, report, data, names and coordinates.
 
-        To draw more from the approximation later, use a folder, ``jensen.fit(..., out=...)``, and the command
-        ``jensen draws``.
+        The file does not contain the approximation. To draw from it again later, fit with ``jensen.fit(..., out=...)``
+        and use the command ``jensen draws`` on the folder.
         """
         mean, above, eta = self._besides or (None, "", 1.0)
         arrays = {"draws": self._draws, "log_p": self._log_p, "log_q": self._log_q}
@@ -458,20 +472,23 @@ def fit(
     checkpoint_every: float | None = None,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Fits a Stan program to data, or a density written in Python. A fit that is not trusted issues a warning.
+    """Fits a Stan program to data, or a density written in Python.
+
+    A fit that is not trusted issues a ``TrustWarning``.
 
     Args:
         model: The program, as a path, source text or a ``jensen.Model``.
         data: Values by name (numbers, lists, arrays), a data frame with named columns, or the path of a JSON file, a
             CSV table or an R dump.
-        density: Instead of a program, a function from points, an array of shape ``(n, dim)``, to ``n`` log densities in
-            nats and their gradients of shape ``(n, dim)``, or a model from ``from_pymc`` or ``from_numpyro``.
-        hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. By default
-            Jensen uses differences of gradients, at two gradients per product.
-        constrain: A function from a point of shape ``(dim,)`` to named values. The draws then consist of these values
-            instead of the density's coordinates.
+        density: A log density, instead of a program. The function maps points of shape ``(n, dim)`` to log densities in
+            nats of shape ``(n,)`` and their gradients of shape ``(n, dim)``. A model from ``from_pymc`` or
+            ``from_numpyro`` is also a density.
+        hvp: A function that maps points and directions, both of shape ``(n, dim)``, to Hessian-vector products of the
+            density. By default Jensen uses differences of gradients, at two gradients per product.
+        constrain: A function that maps a point of shape ``(dim,)`` to values by name. The draws then consist of these
+            values instead of the density's coordinates.
         dim: The dimension of the density, if ``names`` is not given.
-        names: Names of the density's coordinates.
+        names: Names of the density's coordinates. The default is ``z1``, ``z2``, ….
         include: Folders to search for included files.
         out: A folder for results and checkpoints, with the files of ``jensen fit --out``.
         records: Parquet files, or a folder of them, whose rows are the records that ``exchangeable`` counts. Jensen
@@ -479,23 +496,24 @@ def fit(
         init: The starting point: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
         method: A name, or one of ``jensen.methods`` with settings, such as ``methods.ADVI(grad_samples=10)``.
         family: A name, or one of ``jensen.families``, such as ``families.LowRank(5)``.
-        progress: ``True`` for a tqdm progress line, or a function of iteration, stage, bound and seconds.
+        progress: ``True`` for a tqdm progress line, or a function of iteration, stage, ELBO in nats and seconds.
 
-    The other settings have the names and meanings of the flags of ``jensen fit``; see ``jensen fit --help``:
+    The other settings have the names and meanings of the flags of ``jensen fit``, which ``jensen fit --help`` describes:
 
     - *Posterior*: ``refine``, ``centring``, ``covariance``, ``covariance_of``.
     - *Records*: ``exchangeable``, ``records``, ``batch``, ``estimator``, ``trace_variance``.
     - *Methods*: ``optimizer``, ``step_size``, ``grad_samples``, ``elbo_samples``, ``advi_iters``, ``tol``.
-    - *Budget*: ``max_iters``, ``max_seconds``, ``memory_limit``.
+    - *Accuracy*: ``mean_error``, ``sd_error``, ``failure_probability``, ``effective_draws``.
+    - *Budget*: ``max_gradients``, ``max_iters``, ``max_seconds``, ``memory_limit``.
     - *Run*: ``draws``, ``save``, ``importance_resample``, ``seed``, ``threads``, ``simd``, ``checkpoint_every``.
 
-    With the same seed and settings, the draws agree with those of the command bit for bit, on any number of threads.
+    The same seed and settings give the draws of the command, bit for bit, on any number of threads.
 
     Raises:
         StanError: The program is wrong, or the data do not fit its declarations.
         FitError: No starting point has a finite density.
         ValueError, TypeError: A setting or a value is wrong.
-        KeyboardInterrupt: The run was interrupted. With ``out`` it can resume.
+        KeyboardInterrupt: The user interrupted the run. With ``out``, ``jensen.resume`` can continue it.
     """
     if isinstance(covariance_of, Sequence) and not isinstance(covariance_of, str):
         covariance_of = ",".join(covariance_of)
@@ -545,9 +563,9 @@ def fit(
         request["init"] = named
     if density is not None:
         if model is not None or data is not None:
-            raise TypeError("give a program with data, or a density: not both")
+            raise TypeError("expected either a program with data, or a density, but not both")
         if out is not None or values is not None:
-            raise TypeError("a fit of a density takes no `out`, and starts at an unconstrained point")
+            raise TypeError("a fit of a density cannot have `out` or start at parameter values: give `init` as an unconstrained point")
         if not isinstance(density, Density):
             labels = _names(dim, names)
             start = np.zeros(len(labels)) if point is None else np.asarray(point)
@@ -556,7 +574,7 @@ def fit(
             point = list(density.start)
         return _fit_density(density, encode(request), point, threads, progress)
     if hvp is not None or constrain is not None or dim is not None or names is not None:
-        raise TypeError("`hvp`, `constrain`, `dim` and `names` belong to a density: `density=`")
+        raise TypeError("`hvp`, `constrain`, `dim` and `names` need a density: give `density=`")
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
     if isinstance(model, Model):
@@ -569,10 +587,10 @@ def fit(
     program = _jensen.Program.compile(name, text, folders, arrays, path, encode(request), threads)
     for remark in program.remarks():
         warn(remark)
-    place = None if out is None else os.fspath(out)
-    with _Progress(progress) as told:
-        made = program.fit(place, False, False, point, values, told)
-    return _judged(made, program.data())
+    folder = None if out is None else os.fspath(out)
+    with _Progress(progress) as callback:
+        result = program.fit(folder, False, False, point, values, callback)
+    return _judged(result, program.data())
 
 
 def resume(
@@ -584,16 +602,24 @@ def resume(
     force: bool = False,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Resumes the fit in a folder from its last checkpoint. The result has the same bits as that of an uninterrupted fit."""
+    """Resumes the fit in a folder from its last checkpoint. The result equals an uninterrupted fit, bit for bit.
+
+    Args:
+        out: The folder of the fit.
+        max_iters, max_seconds: New limits of the run. The default is the stored limits.
+        threads: Number of threads. The default is all threads of the machine.
+        force: Whether to resume although program, data or settings differ from the stored run.
+        progress: As for ``jensen.fit``.
+    """
     given = encode({"max_iters": max_iters, "max_seconds": max_seconds})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
-    with _Progress(progress) as told:
-        made = program.fit(os.fspath(out), True, force, None, None, told)
-    return _judged(made, program.data())
+    with _Progress(progress) as callback:
+        result = program.fit(os.fspath(out), True, force, None, None, callback)
+    return _judged(result, program.data())
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
-    """Loads a finished fit from a folder of the command or of ``jensen.fit``, or from a file of ``Fit.save``."""
+    """Loads a finished fit from a folder of ``jensen fit`` or ``jensen.fit``, or from a file of ``Fit.save``."""
     if Path(out).is_file():
         return _saved(Path(out))
     folder = Path(out)
@@ -602,10 +628,10 @@ def load(out: str | os.PathLike[str]) -> Fit:
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
+        raise FileNotFoundError(f"`{folder}` has no finished fit: resume it with jensen.resume") from None
     except ValueError as error:
         raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): restore the file, or fit again") from None
-    # The program has the kinds of its variables, and the folder stores it with its data.
+    # The stored program has the kinds of the variables, and the folder also has its data.
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
     drawn, besides = _jensen.read_draws(folder / "draws.csv")
     page = folder / "report.html"
@@ -655,7 +681,7 @@ def _fit_density(
     if (constrain := density.constrain) is not None:
         given = constrain(density.start)
         if not isinstance(given, Mapping):
-            raise TypeError(f"`constrain` gave a value of type {type(given).__name__}: expected a mapping of names to values")
+            raise TypeError(f"`constrain` returned a value of type {type(given).__name__}: expected a mapping of names to values")
         first = {name: np.shape(value) for name, value in given.items()}
         variables = [
             (name, shape, "transformed parameters" if name in density.deterministic else "parameters")
@@ -666,37 +692,37 @@ def _fit_density(
             values = constrain(at)
             shapes = {name: np.shape(value) for name, value in values.items()}
             if shapes != first:
-                raise ValueError(f"`constrain` gave shapes {shapes} here, and {first} at the start")
+                raise ValueError(f"`constrain` returned shapes {shapes} here, but {first} at the starting point")
             return np.concatenate([np.ravel(values[name], order="F") for name in first]).astype(np.float64)
 
-    with _Progress(progress) as told:
-        made = _jensen.fit_density(
-            density.function, density.hvp, density.names, variables, flat, request, point, threads, told
+    with _Progress(progress) as callback:
+        result = _jensen.fit_density(
+            density.function, density.hvp, density.names, variables, flat, request, point, threads, callback
         )
-    fitted = _judged(made, {**density.constant, **density.observed})
+    fitted = _judged(result, {**density.constant, **density.observed})
     fitted._labels = (density.coords, density.dims, density.observed)
     return fitted
 
 
-def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
+def _judged(result: _jensen.Fitted, data: dict[str, Any]) -> Fit:
     fitted = Fit(
-        json.loads(made.summary()),
-        [(name, tuple(shape), part, integer) for name, shape, part, integer in made.variables()],
-        made.draws(),
-        refined=made.refined(),
-        besides=made.besides(),
-        history=made.history(),
+        json.loads(result.summary()),
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in result.variables()],
+        result.draws(),
+        refined=result.refined(),
+        besides=result.besides(),
+        history=result.history(),
         data=data,
-        handle=made,
+        handle=result,
     )
-    fitted._labels = (*made.labels(), {})
+    fitted._labels = (*result.labels(), {})
     if not fitted.trusted:
         warn(fitted.verdict)
     return fitted
 
 
 def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | None]:
-    """An unconstrained point, parameter values, or a word."""
+    """Returns an unconstrained point, parameter values, or a name, according to the type of ``init``."""
     if init is None:
         return None, None, None
     if isinstance(init, Mapping):
@@ -707,7 +733,7 @@ def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | 
         return None, None, "0"
     point = np.asarray(init, dtype=np.float64)
     if point.ndim != 1:
-        raise ValueError(f"a start of shape {point.shape}: expected an unconstrained point of shape (dim,)")
+        raise ValueError(f"a starting point of shape {point.shape}: expected an unconstrained point of shape (dim,)")
     return [float(x) for x in point], None, None
 
 
@@ -716,7 +742,7 @@ def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
         raise TypeError(f"dim is {dim!r}: expected a whole number")
     if names is None:
         if dim is None or dim < 1:
-            raise ValueError("the dimension of the density is not given: `dim=`, at least 1")
+            raise ValueError("the dimension of the density is missing: give `dim=`, at least 1")
         return [f"z{i + 1}" for i in range(dim)]
     if dim is not None and dim != len(names):
         raise ValueError(f"{len(names)} names for {dim} dimensions")
@@ -724,7 +750,7 @@ def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
 
 
 class _Progress:
-    """The callback of a run: none, the user's, or a line of tqdm."""
+    """Provides the callback of a run: none, the user's function, or a tqdm progress line."""
 
     def __init__(self, wanted: bool | Progress) -> None:
         self._wanted = wanted

@@ -1,4 +1,4 @@
-"""Stan programs as objects: checked, bound to data, evaluated."""
+"""Stan programs as objects that check themselves, bind data and evaluate log densities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Model:
-    """A checked Stan program, which can be bound to any number of data sets.
+    """A checked Stan program, which you can bind to any number of data sets.
 
     Args:
         model: The program, as a path or source text.
@@ -47,24 +47,24 @@ class Model:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The data that the program declares: names and types."""
+        """Types of the data that the program declares, by name."""
         return dict(self._inputs)
 
     @property
     def remarks(self) -> str:
-        """The checker's remarks with their locations, or an empty string."""
+        """Remarks of the checker with their locations, or an empty string."""
         return self._remarks
 
     def bind(self, data: Data = None, *, seed: int = 0, threads: int = 1) -> BoundModel:
-        """Binds the program to data, as a log density.
+        """Binds the program to data. The result is a log density.
 
         Args:
             data: As for ``jensen.fit``.
             seed: Seed of random numbers in transformed data.
-            threads: The largest number of threads of one evaluation. Results do not depend on it.
+            threads: Largest number of threads for one evaluation. Results do not depend on it.
 
         Raises:
-            StanError: The data do not fit their declarations.
+            StanError: The data do not match their declarations.
         """
         return BoundModel(self, data, seed=seed, threads=threads)
 
@@ -79,14 +79,14 @@ class Model:
 
 
 class BoundModel:
-    """The log density of a Stan program bound to data, on the unconstrained scale, for any sampler or optimiser.
+    """The log density of a Stan program with data, on the unconstrained scale, for any sampler or optimiser.
 
     ``Model.bind`` creates it. Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~``
-    statements, and ``jacobian`` adds the log-Jacobians of the transforms that keep parameters within their constraints;
-    both are on by default. The log densities of a fit, ``fit.log_p``, equal those with ``propto=False``.
+    statements, and ``jacobian`` adds the log-Jacobians of the constraining transforms. Both are on by default.
+    ``fit.log_p`` of a fit has the log densities with ``propto=False``.
 
-    Points are rows of arrays of shape ``(n, dim)``, or a single array of shape ``(dim,)``. If the log density is not
-    finite, gradients and products are unspecified.
+    Points are the rows of an array of shape ``(n, dim)``, or one array of shape ``(dim,)``. If the log density is not
+    finite, its gradients and Hessian-vector products are unspecified.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class BoundModel:
             raise ValueError(f"threads is {threads}: expected at least 1")
         self._model, self._seed, self._threads, self._exchangeable = model, seed, threads, exchangeable
         self._values, self._path = split_data(data)
-        # Each combination of `propto` and `jacobian` is a separate density, compiled at its first use.
+        # Each combination of `propto` and `jacobian` is a separate density, which its first use compiles.
         self._densities: dict[tuple[bool, bool], _jensen.BoundModel] = {}
         self._any = self._density(True, True)
 
@@ -120,12 +120,12 @@ class BoundModel:
 
     @property
     def model(self) -> Model:
-        """The program."""
+        """The Stan program."""
         return self._model
 
     @property
     def dim(self) -> int:
-        """The unconstrained dimension."""
+        """Number of unconstrained coordinates."""
         return self._any.dim()
 
     @property
@@ -135,22 +135,22 @@ class BoundModel:
 
     @property
     def dims(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of parameters, transformed parameters and generated quantities."""
+        """Shapes of parameters, transformed parameters and generated quantities, by name."""
         return {name: tuple(shape) for name, shape, *_ in self._any.variables()}
 
     @property
     def names(self) -> list[str]:
-        """Names of all scalars, such as ``theta[1]``, with the first index running fastest."""
+        """Names of all scalars, such as ``theta[1]``, in column-major order."""
         return self._any.names()
 
     def log_density(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> Array:
-        """Log densities, of shape ``(n,)``, or a scalar array for one point."""
+        """Returns log densities in nats, of shape ``(n,)``, or a scalar array for one point."""
         rows, one = _rows(points)
         values = self._density(propto, jacobian).log_density(rows, None)
         return values[0] if one else values
 
     def gradient(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> tuple[Array, Array]:
-        """Log densities and their gradients, of shapes ``(n,)`` and ``(n, dim)``."""
+        """Returns log densities in nats and their gradients, of shapes ``(n,)`` and ``(n, dim)``."""
         rows, one = _rows(points)
         values, gradients = self._density(propto, jacobian).gradient(rows, None)
         return (values[0], gradients[0]) if one else (values, gradients)
@@ -158,7 +158,7 @@ class BoundModel:
     def hessian_vector(
         self, points: npt.ArrayLike, directions: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> Array:
-        """Products of the Hessian at each point with a direction per point, of shape ``(n, dim)``."""
+        """Returns products of the Hessian at each point with one direction per point, of shape ``(n, dim)``."""
         rows, one = _rows(points)
         along, _ = _rows(directions)
         products = self._density(propto, jacobian).hessian_vector(rows, along, None)
@@ -167,11 +167,11 @@ class BoundModel:
     def param_constrain(
         self, points: npt.ArrayLike, *, seed: int = 0, include_tp: bool = True, include_gq: bool = True
     ) -> dict[str, Array]:
-        """Values by name at unconstrained points, of shape ``(n, *shape)``, or of the variable's shape for one point.
+        """Returns values by name at unconstrained points, of shape ``(n, *shape)``, or ``shape`` for one point.
 
         Args:
             points: Unconstrained points, one per row.
-            seed: Seed of the random numbers in generated quantities. The row is the number of the draw.
+            seed: Seed of the random numbers in generated quantities. Each row uses its own random numbers.
             include_tp: Whether to include transformed parameters.
             include_gq: Whether to include generated quantities.
         """
@@ -187,7 +187,7 @@ class BoundModel:
         return {name: value[0, ...] for name, value in values.items()} if one else values
 
     def param_unconstrain(self, values: Mapping[str, Any]) -> Array:
-        """The unconstrained point, of shape ``(dim,)``, for parameter values by name."""
+        """Returns the unconstrained point, of shape ``(dim,)``, for parameter values by name."""
         return self._any.unconstrain({str(name): as_array(str(name), value) for name, value in values.items()})
 
     def fit(self, **settings: Any) -> Fit:
@@ -200,7 +200,7 @@ class BoundModel:
     def __repr__(self) -> str:
         return f"<jensen.{type(self).__name__} of {self._model._name}: {self.dim} unconstrained coordinates>"
 
-    # A compiled density cannot be pickled: the receiving process compiles it again.
+    # Pickling omits compiled densities, and the receiving process compiles them again.
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_densities": {}, "_any": None}
@@ -211,11 +211,11 @@ class BoundModel:
 
 
 class Minibatch(BoundModel):
-    """The log density of a Stan program over exchangeable records, which any subset of records can estimate.
+    """The log density of a Stan program with exchangeable records, and its estimates from minibatches.
 
     ``jensen.minibatch`` creates it. The methods of ``BoundModel`` use all records. ``estimate`` and
-    ``estimate_gradient`` use the prior and the given records, each with weight ``records / len(given)``. Averaged over
-    batches of equal size that together contain every record once, they equal the log density and its gradient.
+    ``estimate_gradient`` use the prior and the given records, each with weight ``records / len(given)``. Over batches
+    of equal size that contain every record once, the average of the estimates is the log density, or its gradient.
     ``fit(batch=...)`` fits the program by minibatches.
     """
 
@@ -227,7 +227,7 @@ class Minibatch(BoundModel):
     def estimate(
         self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> Array:
-        """Log densities estimated from these records, numbered from 0, of shape ``(n,)``."""
+        """Estimates log densities in nats from the records with these indices. The result has the shape ``(n,)``."""
         rows, one = _rows(points)
         values = self._density(propto, jacobian).log_density(rows, self._batch(records))
         return values[0] if one else values
@@ -235,7 +235,10 @@ class Minibatch(BoundModel):
     def estimate_gradient(
         self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[Array, Array]:
-        """Log densities and their gradients estimated from these records, of shapes ``(n,)`` and ``(n, dim)``."""
+        """Estimates log densities in nats and their gradients from the records with these indices.
+
+        The results have the shapes ``(n,)`` and ``(n, dim)``.
+        """
         rows, one = _rows(points)
         values, gradients = self._density(propto, jacobian).gradient(rows, self._batch(records))
         return (values[0], gradients[0]) if one else (values, gradients)
@@ -260,7 +263,7 @@ def minibatch(
     seed: int = 0,
     threads: int = 1,
 ) -> Minibatch:
-    """The log density of a Stan program over exchangeable records, one minibatch at a time.
+    """Binds a Stan program to data with exchangeable records, for estimates from minibatches.
 
     Args:
         model: The program, as a path, source text or a ``Model``.
@@ -269,19 +272,19 @@ def minibatch(
             records.
         include: Folders to search for included files.
         seed: Seed of random numbers in transformed data.
-        threads: The largest number of threads of one evaluation.
+        threads: Largest number of threads for one evaluation. Results do not depend on it.
 
     Raises:
         StanError: The program or its data are wrong, or the log density is not a prior plus a sum over the records. The
-            message names the line responsible.
+            message names the line of the program.
     """
     checked = model if isinstance(model, Model) else Model(model, include=include)
     return Minibatch(checked, data, seed=seed, threads=threads, exchangeable=exchangeable)
 
 
 def unfolded(columns: npt.NDArray[Any], shape: Sequence[int]) -> npt.NDArray[Any]:
-    """Rows of a variable's scalars as an array ``(rows, *shape)``; a view."""
-    # Scalars run through an array first index fastest: the reversed axes are a view of them.
+    """Views the scalars of a variable, one draw per row, as an array of shape ``(rows, *shape)``."""
+    # Scalars are in column-major order, so that reversing the axes gives a view.
     view = columns.reshape((len(columns), *reversed(shape)))
     array: npt.NDArray[Any] = view.transpose((0, *range(len(shape), 0, -1)))
     return array

@@ -1,4 +1,4 @@
-"""Regressions: a formula and a table."""
+"""Regressions by a formula and a table."""
 
 from __future__ import annotations
 
@@ -37,28 +37,30 @@ def regress(
     out: str | os.PathLike[str] | None = None,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Fits a regression. A fit that is not trusted issues a warning.
+    """Fits a regression to a table.
+
+    A fit that is not trusted issues a ``TrustWarning``.
 
     Args:
-        formula: ``"y ~ x + (1 | g)"``, or a list that continues with formulas of other parameters: ``"sigma ~ x"``,
-            ``"nu = 4"``.
-        data: A data frame of pandas or polars, columns by name, or the path of a table. Words and categories are
-            factors. Rows with missing values are omitted, and a warning gives their number.
-        family: The family, with its link if that is not the default: ``"poisson"``, ``"binomial(probit)"``.
-        priors: Priors such as ``"b ~ normal(0, 1)"``. Other parameters keep their default priors.
-        contrasts: The coding of factors as columns.
-        prior_only: Whether to ignore the data.
-        pointwise: Whether to report the log likelihood and a replicate of every row. The default is true up to 2000
-            rows.
+        formula: A formula such as ``"y ~ x + (1 | g)"``, or a list of formulas. The first formula is for the response,
+            and the others are for further parameters of the family, such as ``"sigma ~ x"`` or ``"nu = 4"``.
+        data: A data frame of pandas or polars, columns by name, or the path of a table. Columns of
+            strings or categories are factors. The fit omits rows with missing values, and a warning gives their number.
+        family: The family of the response, with its link unless it is the default: ``"poisson"``, ``"binomial(probit)"``.
+        priors: Priors such as ``"b ~ normal(0, 1)"``. All other parameters have default priors.
+        contrasts: The coding of factors. The default is ``"treatment"``.
+        prior_only: Whether to omit the likelihood, so that draws come from the prior.
+        pointwise: Whether to compute the log likelihood and a posterior predictive replicate of every row. By default
+            tables of up to 2000 rows have them.
         approximation: The approximating family, ``family`` of ``jensen.fit``.
         out: A folder for results, with the files of ``jensen regress --out``. ``regress_predict`` needs one.
 
-    The other settings are those of ``jensen.fit``. With the same seed, the draws agree with those of the command bit for bit.
+    ``jensen.fit`` describes the other settings. The same seed gives the draws of the command, bit for bit.
 
     Raises:
         ValueError: A formula, a prior or the table is wrong.
     """
-    asked = {
+    regression = {
         "formulas": [formula] if isinstance(formula, str) else list(formula),
         "family": family,
         "priors": list(priors),
@@ -75,49 +77,56 @@ def regress(
         "seed": seed,
     }
     columns, path = _columns(data)
-    program, notes, _ = _jensen.Program.regression(columns, path, encode(asked), encode(settings), threads)
+    program, notes, _ = _jensen.Program.regression(columns, path, encode(regression), encode(settings), threads)
     for note in notes:
         warn(note)
-    place = None if out is None else os.fspath(out)
-    with _Progress(progress) as told:
-        made = program.fit(place, False, False, None, None, told)
-    return _judged(made, program.data())
+    folder = None if out is None else os.fspath(out)
+    with _Progress(progress) as callback:
+        result = program.fit(folder, False, False, None, None, callback)
+    return _judged(result, program.data())
 
 
 def regress_predict(
     folder: str | os.PathLike[str], data: Table, *, seed: int | None = None, threads: int | None = None
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Predicts rows of a table by a regression in a folder.
+    """Predicts the rows of a table with the regression in a folder.
 
-    Returns ``linear`` predictors, ``expected`` values (probabilities for categories) and ``predicted`` responses, as
-    arrays of shape ``(draws, rows, …)``, and ``rows``, their rows in the table. Rows with missing values have no
-    predictions. The effect of a new level of a group is drawn from the distribution of all groups.
+    Rows with missing values have no predictions. The effect of a new level of a group comes from the distribution of
+    the group's effects.
+
+    Returns:
+        Arrays by name. ``linear`` (linear predictors), ``expected`` (expected responses, or probabilities of
+        categories) and ``predicted`` (simulated responses) have the shape ``(draws, rows, …)``. ``rows`` has the row of
+        the table for each prediction.
 
     Raises:
         ValueError: A column is missing, or has values that did not occur in the fit.
     """
     columns, path = _columns(data)
     rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
-    made: dict[str, npt.NDArray[np.float64]] = {"rows": np.asarray(rows)}
+    result: dict[str, npt.NDArray[np.float64]] = {"rows": np.asarray(rows)}
     first = 0
     for name, shape in variables:
         size = int(np.prod(shape, dtype=int))
         # Matrices are in column-major order.
-        made[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
+        result[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
             0, *range(len(shape), 0, -1)
         )
         first += size
-    return made
+    return result
 
 
 def regress_effects(
     folder: str | os.PathLike[str], data: Table, *, threads: int | None = None
 ) -> list[dict[str, str | float | None]]:
-    """Average marginal effects over the rows of a table, from a regression in a folder, as rows for a data frame.
+    """Computes average marginal effects over the rows of a table with the regression in a folder.
 
-    For a number the effect is the mean slope of the expected response (``contrast`` is ``dY/dX``). For a factor it is
-    the mean difference of each level from the first. ``category`` names the category of a categorical response.
-    ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior. Rows keep their groups.
+    The effect of a numeric column is the mean slope of the expected response, and its ``contrast`` is ``dY/dX``. The
+    effect of a level of a factor is the mean difference from the first level. The effects include group effects.
+
+    Returns:
+        Rows for a data frame. ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior of an effect.
+        ``category`` names the category of a categorical response.
 
     Raises:
         ValueError: A column is missing, or has values that did not occur in the fit.
@@ -128,11 +137,13 @@ def regress_effects(
 
 
 def regress_curves(folder: str | os.PathLike[str], *, threads: int | None = None) -> list[dict[str, str | float | None]]:
-    """Conditional effects from a regression in a folder: the expected response along each column, as rows for a data
-    frame.
+    """Computes conditional effects of the regression in a folder: the expected response along each column.
 
-    Other columns are at their means or first levels, and group effects are omitted. ``by`` is a column that interacts
-    with ``column``, with one curve for each ``by_value``.
+    Other columns are at their means or first levels, and the curves omit group effects.
+
+    Returns:
+        Rows for a data frame. ``by`` is a column that interacts with ``column``, with one curve for each ``by_value``.
+        ``expected``, ``sd``, ``q05`` and ``q95`` describe the posterior of the expected response.
     """
     names = ("column", "value", "by", "by_value", "category")
     found = _jensen.regress_curves(os.fspath(folder), threads)
@@ -142,14 +153,14 @@ def regress_curves(folder: str | os.PathLike[str], *, threads: int | None = None
 def _row(
     names: Sequence[str], words: Sequence[str | None], of: str, numbers: Sequence[float]
 ) -> dict[str, str | float | None]:
-    """A row of words and of a summary."""
+    """Returns a row with labels and a summary of a posterior."""
     row: dict[str, str | float | None] = dict(zip(names, words, strict=True))
     row.update(zip((of, "sd", "q05", "q95"), numbers, strict=True))
     return row
 
 
 def _columns(data: Table) -> tuple[list[Any] | None, str | None]:
-    """Columns in the form of the extension module, or a file."""
+    """Returns columns in the format of the extension module, or the path of a file."""
     if isinstance(data, (str, os.PathLike)):
         return None, os.fspath(data)
     names = data.keys() if isinstance(data, Mapping) else getattr(data, "columns", None)
@@ -159,7 +170,7 @@ def _columns(data: Table) -> tuple[list[Any] | None, str | None]:
 
 
 def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool, tuple[list[str], bool] | None]:
-    """Name, numbers, whether they are truth values, and levels with their order."""
+    """Returns the name, the numbers, whether they are Booleans, and levels with whether they are ordered."""
     kind = str(getattr(values, "dtype", ""))
     if kind == "category":
         codes = np.asarray(values.cat.codes, dtype=np.float64)
@@ -169,9 +180,9 @@ def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool,
         values = values.to_list()
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value a row")
+        raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value per row")
     if array.dtype.kind == "M":
-        # A formula that uses this column is an error, as for dates in a file.
+        # The column stays text, so that a formula that uses it is an error, as for dates in a file.
         array = np.datetime_as_string(array.astype("datetime64[D]")).astype(object)
     if array.dtype.kind in "biuf":
         return name, array.astype(np.float64), array.dtype.kind == "b", None
@@ -182,6 +193,6 @@ def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool,
     if all(isinstance(item, (int, float, np.number)) for item in present):
         return name, np.array([np.nan if item is None else float(item) for item in items]), False, None
     levels = sorted({str(item) for item in present})
-    place = {level: at for at, level in enumerate(levels)}
-    codes = np.array([np.nan if item is None else float(place[str(item)]) for item in items])
+    position = {level: at for at, level in enumerate(levels)}
+    codes = np.array([np.nan if item is None else float(position[str(item)]) for item in items])
     return name, codes, False, (levels, False)

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def encode(request: Mapping[str, Any]) -> str:
-    """A request as JSON, without settings that are None: the command then uses its default."""
+    """Encodes a request as JSON. It omits settings that are None, so that they keep their defaults."""
     return json.dumps(_given(request), default=_plain)
 
 
@@ -28,7 +28,7 @@ def _given(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(name: str, value: Any) -> None:
     if isinstance(value, (int, np.integer)) and value < 0:
-        raise ValueError(f"{name} is {value}: expected a whole number that is not negative")
+        raise ValueError(f"{name} is {value}: expected a whole number of at least 0")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")
 
@@ -36,4 +36,4 @@ def _check(name: str, value: Any) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} of type {type(value).__name__} is no setting")
+    raise TypeError(f"{value!r} of type {type(value).__name__} is not a valid setting")

@@ -1,4 +1,4 @@
-"""A fit in one file, and its picture in a notebook."""
+"""Stores a fit in one file, and renders it in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import _jensen
 
 Array = npt.NDArray[np.float64]
 
-#: Changes if an earlier version cannot read the file.
+#: Version of the file format. It changes if earlier versions of Jensen cannot read the file.
 LAYOUT = 1
 
 #: Rows of the table in a notebook.
@@ -23,22 +23,22 @@ SHOWN = 20
 
 
 def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Writes arrays and their description, as a whole or not at all."""
+    """Writes arrays and their description. An interrupted write leaves an existing file unchanged."""
     text = json.dumps({"layout": LAYOUT, **about}, default=_plain)
     named: dict[str, Any] = {"about": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    place = Path(path)
-    half = place.with_name(f".{place.name}.{os.getpid()}")
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with half.open("wb") as file:
+        with partial.open("wb") as file:
             np.savez_compressed(file, **named)
-        half.replace(place)
+        partial.replace(target)
     finally:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Reads a file of :func:`write`."""
-    wrong = f"`{path}` is not a fit that jensen saved"
+    """Reads a file that :func:`write` wrote."""
+    wrong = f"`{path}` is not a saved fit"
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -50,17 +50,17 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or restore the file") from None
     layout = about.get("layout") if isinstance(about, dict) else None
     if layout != LAYOUT:
-        raise _jensen.Error(f"{wrong} in a layout that this version reads: {layout}, and not {LAYOUT}")
+        raise _jensen.Error(f"`{path}` has the layout {layout}, but this version reads the layout {LAYOUT}: save the fit again")
     return about, arrays
 
 
 def _plain(value: Any) -> Any:
-    """Coordinates as JSON has them: NumPy's scalars as Python's, dates as text."""
+    """Converts NumPy scalars to Python numbers, and other values such as dates to text, for JSON."""
     return value.item() if isinstance(value, (np.integer, np.floating, np.bool_)) else str(value)
 
 
 def page(head: str, trusted: bool, against: list[str], rows: list[tuple[dict[str, Any], Array]], more: int) -> str:
-    """A fit in a notebook: the verdict, the reasons against it, and a row with a histogram for every scalar."""
+    """Renders a fit for a notebook: the verdict, its reasons, and a row with a histogram for every scalar."""
     colour = "#137333" if trusted else "#b3261e"
     word = "trusted" if trusted else "NOT to be trusted"
     reasons = "".join(f"<li>{escape(text)}</li>" for text in against)
@@ -79,7 +79,7 @@ def page(head: str, trusted: bool, against: list[str], rows: list[tuple[dict[str
 
 
 def _histogram(draws: Array) -> str:
-    """Draws as a picture without axes. It omits the outer hundredths, which would flatten the histogram."""
+    """Draws a histogram without axes. It omits the outer hundredths, which would flatten it."""
     finite = draws[np.isfinite(draws)]
     if len(finite) == 0:
         return ""

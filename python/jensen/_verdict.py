@@ -9,18 +9,18 @@ from typing import Any
 
 
 class TrustWarning(UserWarning):
-    """A fit is not trusted, or it has remarks."""
+    """Warns that a fit is not trusted, or shows a remark on it."""
 
 
 def verdict(summary: Mapping[str, Any]) -> str:
-    """The verdict of a summary as text, with the reasons not to trust the fit."""
+    """Returns the verdict of a summary as text, with the reasons if the fit is not trusted."""
     if summary["trusted"]:
         return "trusted"
     return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in summary.get("warnings", []))
 
 
 def warn(text: str) -> None:
-    """Warns the user, at the line outside of this package, and of scikit-learn, that called into it."""
+    """Issues a warning at the user's line: the innermost caller outside of this package and scikit-learn."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back and str(frame.f_globals.get("__name__")).startswith(("jensen.", "sklearn.")):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Families of approximations, as values for ``jensen.fit(family=...)``; the page on choosing compares them."""
+"""Families of approximations for ``jensen.fit(family=...)``. The book's page on choosing compares them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MeanField:
-    """Independent normals."""
+    """Independent normal distributions."""
 
     def __str__(self) -> str:
         return "meanfield"
@@ -15,7 +15,7 @@ class MeanField:
 
 @dataclass(frozen=True)
 class FullRank:
-    """One normal with any covariance."""
+    """A normal distribution with a full covariance matrix."""
 
     def __str__(self) -> str:
         return "fullrank"
@@ -23,7 +23,10 @@ class FullRank:
 
 @dataclass(frozen=True)
 class Sparse:
-    """A normal whose precision is zero for pairs without a mixed second derivative of the log density."""
+    """A normal distribution with a sparse precision matrix.
+
+    An element is zero if the log density has no mixed second derivative for the pair of coordinates.
+    """
 
     def __str__(self) -> str:
         return "sparse"
@@ -31,7 +34,10 @@ class Sparse:
 
 @dataclass(frozen=True)
 class Conditional:
-    """A conditionally structured Gaussian (Tan, Bhaskaran and Nott 2020)."""
+    """A conditionally structured Gaussian (Tan, Bhaskaran and Nott 2020).
+
+    Mean, scales and regressions of the local parameters depend on the global parameters.
+    """
 
     def __str__(self) -> str:
         return "conditional"
@@ -39,7 +45,7 @@ class Conditional:
 
 @dataclass(frozen=True)
 class LowRank:
-    """A normal whose covariance is diagonal plus a matrix of this rank."""
+    """A normal distribution whose covariance matrix is diagonal plus a matrix of low rank."""
 
     rank: int
 
@@ -49,7 +55,7 @@ class LowRank:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture of normals with any covariances."""
+    """A mixture of normal distributions with full covariance matrices."""
 
     components: int = 8
 
@@ -59,7 +65,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Flow:
-    """Affine coupling layers on the best normal."""
+    """A normalizing flow: affine coupling layers on top of the best normal distribution."""
 
     layers: int = 6
 

@@ -1,4 +1,4 @@
-"""Methods with their settings, as values for ``jensen.fit(method=...)``."""
+"""Methods with their settings for ``jensen.fit(method=...)``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Optimizer = Literal["sgd", "adam", "adagrad", "rmsprop"]
 
 @dataclass(frozen=True)
 class Method:
-    """A method; its fields are the settings of ``jensen.fit`` that belong to it."""
+    """A method of inference. Its fields are the settings of ``jensen.fit`` for this method; None gives the default."""
 
     name: ClassVar[str] = "auto"
 
 
 @dataclass(frozen=True)
 class TrustVI(Method):
-    """Stochastic trust regions (Regier, Jordan and McAuliffe 2017)."""
+    """TrustVI, a stochastic trust-region method (Regier, Jordan and McAuliffe 2017)."""
 
     name: ClassVar[str] = "trust"
 
@@ -38,14 +38,14 @@ class ADVI(Method):
 
 @dataclass(frozen=True)
 class HFSGVI(Method):
-    """Hessian-free Newton steps without a trust region, a baseline."""
+    """Hessian-free Newton steps without a trust region, as a baseline for TrustVI."""
 
     name: ClassVar[str] = "hfsgvi"
 
 
 @dataclass(frozen=True)
 class BBVI(Method):
-    """Stochastic gradients: estimator, optimiser, averaged iterates."""
+    """Black-box variational inference: stochastic gradients with a choice of estimator and optimiser, and iterate averaging."""
 
     name: ClassVar[str] = "bbvi"
 
@@ -66,12 +66,12 @@ class SMISO(Method):
 
 
 def expanded(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A request with the settings of its method, none of which may be given twice."""
+    """Adds the settings of the method to a request. A setting that the request already has raises ``TypeError``."""
     method = request["method"]
     if not isinstance(method, Method):
         return dict(request)
     own = {name: value for name, value in asdict(method).items() if value is not None}
     for name in own:
         if request.get(name) is not None:
-            raise TypeError(f"`{name}` appears twice: by `method=` and by itself")
+            raise TypeError(f"`{name}` is given twice: in `method=` and as an argument")
     return {**request, **own, "method": method.name}

@@ -1,4 +1,4 @@
-"""Pages of the book that are made of the package: its reference, and its examples with what they print."""
+"""Generates pages of the book from the package: the reference, and the examples with their output."""
 
 import importlib.util
 import inspect
@@ -22,7 +22,7 @@ NOTE = "<!-- Made of the package: JENSEN_GOLDEN=update pytest python/tests/test_
 
 
 def reference():
-    """Every public name with its signature and docstring."""
+    """Returns the page with the signature and docstring of every public name."""
     parts = [f"# Python reference\n\n{NOTE}\n\n{_prose(inspect.getdoc(jensen))}"]
     for name in sorted(jensen.__all__):
         what = getattr(jensen, name)
@@ -42,7 +42,7 @@ def _class(name, what):
         bases = ", ".join(base.__name__ for base in what.__bases__)
         return f"{parts[0]}\n\nA `{bases}`. {_prose(inspect.getdoc(what))}"
     if name not in ("BoundModel", "Fit", "Minibatch"):
-        # Those are made by functions and methods.
+        # Users create the others with functions and methods.
         parts.append(_code(_signature(f"jensen.{name}", what)))
     parts.append(_prose(inspect.getdoc(what)))
     for member, value in vars(what).items():
@@ -56,24 +56,24 @@ def _class(name, what):
 
 
 def _signature(name, what):
-    """One line, or a parameter a line where that is too long."""
+    """Formats a signature on one line, or with one parameter per line if it is too long."""
     signature = inspect.signature(what)
-    told: list[str] = []
+    parts: list[str] = []
     for parameter in signature.parameters.values():
         if parameter.name == "self":
             continue
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in told:
-            told.append("*")
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
         star = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         if "factory" in default:
             default = " = {}"
-        told.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
+        parts.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
     gives = "" if inspect.isclass(what) else f" -> {signature.return_annotation}"
-    line = f"{name}({', '.join(told)}){gives}"
+    line = f"{name}({', '.join(parts)}){gives}"
     if len(line) <= 100:
         return line
-    body = "".join(f"    {part},\n" for part in told)
+    body = "".join(f"    {part},\n" for part in parts)
     return f"{name}(\n{body}){gives}"
 
 
@@ -82,7 +82,7 @@ def _code(text):
 
 
 def _prose(text):
-    """A docstring as Markdown: its sections as lists."""
+    """Converts a docstring to Markdown, with its sections as lists."""
     blocks = []
     for block in text.split("\n\n"):
         head, _, rest = block.partition("\n")
@@ -103,7 +103,7 @@ def _named(match):
 
 
 def gallery(kept):
-    """The examples as they stand, with what they print; `kept` is the page that there is."""
+    """Returns the page with the examples and their output. ``kept`` is the existing page."""
     parts = [
         f"# Python gallery\n\n{NOTE}\n\nScripts of `python/examples`, run unchanged, with their output. Last digits "
         "are those of one machine."
@@ -112,12 +112,12 @@ def gallery(kept):
         text = script.read_text(encoding="utf-8")
         title, body = re.match(r'"""(.+?)\."""\n+(.*)', text, re.DOTALL).groups()
         if missing(text):
-            # Its section stays as it is, if it shows this script.
+            # Keep the existing section if it shows this script.
             parts.extend(section for section in _sections(kept) if _code(body.rstrip()) in section)
             continue
         text, pictures = _printed(script)
         printed = f"```text\n{text}\n```"
-        # Numbers differ between processors, words do not: the page keeps its numbers while the words agree.
+        # Numbers differ between processors, but words do not. Keep the numbers of the page if the words agree.
         if (before := next((block for block in _blocks(kept) if _words(block) == _words(printed)), None)) is not None:
             printed = before
         shown = "".join(f"\n\n![{name}]({PICTURES.name}/{name})" for name in pictures)
@@ -126,13 +126,13 @@ def gallery(kept):
 
 
 def missing(script):
-    """The packages that a script imports and that are not installed."""
+    """Returns the packages that a script imports and that are not installed."""
     named = re.findall(r"^(?:import|from) (\w+)", script, re.MULTILINE)
     return [name for name in named if importlib.util.find_spec(name) is None]
 
 
 def runnable(page):
-    """Files of a page by name, and its scripts that are marked ``run``."""
+    """Returns the files of a page by name, and its scripts with the mark ``run``."""
     blocks = re.findall(r"^```([\w,=.]+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     files = {info.partition("file=")[2]: text for info, text in blocks if "file=" in info}
     return files, [text for info, text in blocks if info == "python,run"]
@@ -147,18 +147,18 @@ def _blocks(page):
 
 
 def _words(text):
-    """Without numbers and the blanks that align them."""
+    """Removes numbers and the spaces that align them."""
     return re.sub(r"\s+", " ", re.sub(r"-?\d[\d.]*(e[+-]?\d+)?", "0", text))
 
 
 def _printed(script):
-    """What a script prints, and the names of its pictures, which are kept beside the page when it is made."""
+    """Runs a script, and returns its output and the names of its pictures. An update of the page stores the pictures."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "MPLBACKEND": "Agg"}
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, script]
-        run = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, encoding="utf-8")
+        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8")
         assert run.returncode == 0, f"{script.name} failed:\n{run.stdout}{run.stderr}"
-        pictures = sorted(Path(place).glob("*.png"))
+        pictures = sorted(Path(folder).glob("*.png"))
         for picture in pictures:
             kept = PICTURES / picture.name
             if os.environ.get("JENSEN_GOLDEN") == "update":

@@ -4,13 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# A shell that runs the tests in the background has them ignore interrupts.
+# Background jobs of a shell ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHOOLS = ROOT / "data" / "eight_schools"
 
-#: A regression whose posterior is known: flat priors, unit noise.
+#: A regression with flat priors and unit noise, whose posterior is known.
 LINE = """
 data { int<lower=0> N; vector[N] x; vector[N] y; }
 parameters { real alpha; real beta; }
@@ -32,7 +32,7 @@ def line():
 
 @pytest.fixture
 def exact(line):
-    """Mean and covariance of the line's posterior."""
+    """Mean and covariance of the posterior of ``line``."""
     design = np.stack([np.ones(line["N"]), line["x"]], axis=1)
     covariance = np.linalg.inv(design.T @ design)
     return covariance @ design.T @ line["y"], covariance

@@ -1,4 +1,4 @@
-"""Groups and functions of ArviZ, of 0.x and of 1.x, whichever is installed."""
+"""Groups and functions of the installed ArviZ, 0.x or 1."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def test_the_file_of_the_command_has_the_same_groups(line, tmp_path):
         assert set(read[group].data_vars) == set(made[group].data_vars), group
         for name in made[group].data_vars:
             ours, theirs = read[group][name].values, made[group][name].values
-            # ArviZ 0.x makes vectors of scalars.
+            # ArviZ 0.x converts scalars to vectors.
             assert np.array_equal(ours, theirs if ours.ndim else theirs.reshape(())), (group, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -66,7 +66,7 @@ def command(*arguments):
     subprocess.run([sys.executable, "-m", "jensen._command", *map(str, arguments)], check=True)
 
 
-def test_the_command_names_dimensions_and_labels_them(line, tmp_path):
+def test_the_command_names_and_labels_dimensions(line, tmp_path):
     (tmp_path / "line.stan").write_text(LINE)
     (tmp_path / "line.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in zip(line["x"], line["y"])))
     labels = [f"day {row}" for row in range(30)]
@@ -87,7 +87,7 @@ def test_the_command_names_dimensions_and_labels_them(line, tmp_path):
     assert list(made["log_likelihood"]["N"].values) == labels
 
 
-def test_functions_take_the_file_of_the_command(line, tmp_path):
+def test_functions_accept_the_file_of_the_command(line, tmp_path):
     jensen.fit(LINE, line, seed=2, refine="none", out=tmp_path / "out")
     read = arviz.from_netcdf(tmp_path / "out" / "draws.nc")
     drawn = read["approximation"]
@@ -99,10 +99,10 @@ def test_functions_take_the_file_of_the_command(line, tmp_path):
             assert arviz.plot_ppc(read, data_pairs={"y": "y_rep"}) is not None
             pit = arviz.loo_pit(read, y="y", y_hat="y_rep")
         else:
-            # The approximation is nearly the posterior, so weighing its draws changes little.
+            # The approximation is close to the posterior, so importance weights change little.
             weighed = arviz.loo_approximate_posterior(read, log_p=drawn["log_p"], log_q=drawn["log_q"], pointwise=True)
             assert abs(plain.elpd - weighed.elpd) < 0.5
-            # ArviZ 1 goes by one name in all groups.
+            # ArviZ 1 uses one name in all groups.
             for group, name in (("posterior_predictive", "y_rep"), ("log_likelihood", "log_lik")):
                 read[group] = read[group].to_dataset().rename({name: "y"})
             assert arviz.plot_ppc_dist(read) is not None
@@ -114,7 +114,7 @@ def test_functions_run_on_a_fit(line):
     fit = jensen.fit(LINE, line, seed=2)
     made = fit.to_arviz()
     with warnings.catch_warnings():
-        # Some functions of ArviZ ask for two chains; draws that are independent have one.
+        # Some functions of ArviZ need two chains, but independent draws are one chain.
         warnings.simplefilter("ignore")
         table = arviz.summary(made, var_names=["alpha", "beta"])
         scored = arviz.loo(made)
@@ -128,7 +128,7 @@ def test_functions_run_on_a_fit(line):
     assert float(table.loc["alpha", "mean"]) == pytest.approx(fit["alpha"].mean(), abs=0.01)
     by_hand = np.log(np.exp(fit["log_lik"]).mean(axis=0)).sum()
     elpd = scored.elpd_loo if OLD else scored.elpd
-    # Leaving one of thirty out costs about as many nats as there are parameters.
+    # Leave-one-out predictions lose about one nat per parameter.
     assert 0 < by_hand - elpd < 5
     assert pair is not None and trace is not None and predictive is not None
 
@@ -138,12 +138,12 @@ def test_refined_draws_have_no_group_of_the_approximation():
     assert fit.refined and "approximation" not in groups_of(fit.to_arviz())
 
 
-def test_names_can_be_given(line):
+def test_users_can_name_groups(line):
     program = LINE.replace("y_rep", "again").replace("log_lik", "score")
     fit = jensen.fit(program, line)
     made = fit.to_arviz(posterior_predictive=["again"], log_likelihood=["score"], observed={"again": line["y"]})
     assert list(made["posterior_predictive"].data_vars) == ["again"]
     assert list(made["log_likelihood"].data_vars) == ["score"]
     assert list(made["observed_data"].data_vars) == ["again"]
-    with pytest.raises(KeyError, match="no variable of the fit"):
+    with pytest.raises(KeyError, match="the fit has no variable"):
         fit.to_arviz(log_likelihood=["nothing"])

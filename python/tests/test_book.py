@@ -1,4 +1,4 @@
-"""The pages that are made of the package are those of this package, and scripts of other pages run."""
+"""Generated pages agree with the package, and scripts of other pages run."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ def check(name, made):
     if os.environ.get("JENSEN_GOLDEN") == "update":
         path.write_text(text, encoding="utf-8")
         return
-    assert text == kept, f"{name} is not what the package has: run with JENSEN_GOLDEN=update and read the difference"
+    assert text == kept, f"{name} is outdated: run with JENSEN_GOLDEN=update and read the difference"
 
 
 def test_the_reference():
@@ -22,12 +22,12 @@ def test_the_reference():
 
 
 def test_the_gallery():
-    """Scripts whose packages are not installed keep their sections; `cargo xtask bridges` runs that of PyMC."""
+    """Sections of scripts whose packages are not installed stay unchanged. `cargo xtask bridges` runs the script for PyMC."""
     check("python-gallery.md", book.gallery)
 
 
 def test_scripts_of_pages_run(tmp_path):
-    """Blocks of Python that are marked ``run``, each by itself beside the files of its page."""
+    """Runs each block of Python with the mark ``run`` separately, in a folder with the files of its page."""
     tried = 0
     for page in sorted(book.BOOK.glob("*.md")):
         files, scripts = book.runnable(page.read_text(encoding="utf-8"))

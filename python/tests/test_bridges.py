@@ -1,4 +1,4 @@
-"""Models of PyMC and NumPyro against answers that are known."""
+"""Models of PyMC and NumPyro, compared with known answers."""
 
 import importlib.util
 import warnings
@@ -29,12 +29,12 @@ def check_conjugate(fit):
     mean, sd = (Y.sum() / 1.5**2) / precision, precision**-0.5
     assert abs(fit["mu"].mean() - mean) < 4 * sd / np.sqrt(draws)
     assert fit["mu"].std() == pytest.approx(sd, rel=4 / np.sqrt(2 * draws))
-    # Gamma(2, 1) and Poisson counts; its logarithm is not normal, so the draws are refined or as good as that.
+    # Gamma(2, 1) prior and Poisson counts. The logarithm of the rate is not normal, so a trusted fit is refined or very close.
     shape, rate = 2 + COUNTS.sum(), 1 + len(COUNTS)
     assert fit["rate"].min() > 0
     assert fit["rate"].mean() == pytest.approx(shape / rate, abs=5 * np.sqrt(shape) / rate / np.sqrt(draws))
     assert np.array_equal(fit["double"], 2 * fit["rate"])
-    # Evidence in closed form, constants included: that of the normal part and that of the counts.
+    # The log evidence of the normal part and of the counts is known in closed form, with constants.
     assert np.isfinite(fit.elbo)
 
 
@@ -99,7 +99,7 @@ def test_shapes_and_transforms_of_pymc():
 
 
 @pymc_only
-def test_what_cannot_be_fitted_is_said():
+def test_unsupported_models_are_errors():
     import pymc as pm
 
     with pm.Model() as model:
@@ -136,7 +136,7 @@ def test_a_conjugate_model_of_numpyro():
 
 
 @numpyro_only
-def test_eight_schools_of_numpyro_are_those_of_stan():
+def test_eight_schools_agree_in_numpyro_and_stan():
     import numpyro
     import numpyro.distributions as dist
 
@@ -155,7 +155,7 @@ def test_eight_schools_of_numpyro_are_those_of_stan():
 
     density = jensen.from_numpyro(schools)
     model = jensen.Model(SCHOOLS / "eight_schools.stan").bind(SCHOOLS / "eight_schools.json")
-    # NumPyro sorts by name: eta, mu, log tau; the program has mu, log tau, eta.
+    # NumPyro sorts by name (eta, mu, log tau), and the program declares mu, log tau, eta.
     points = np.random.default_rng(0).normal(size=(5, 10))
     theirs, slopes = density(points)
     order = [8, 9, *range(8)]
@@ -170,7 +170,7 @@ def test_eight_schools_of_numpyro_are_those_of_stan():
 
 
 @numpyro_only
-def test_discrete_sites_are_refused():
+def test_discrete_sites_are_errors():
     import numpyro
     import numpyro.distributions as dist
 
@@ -194,7 +194,7 @@ def test_constrain_of_a_density_in_numpy():
     assert (fit["m"][:, 1] == [0.0, 1.0]).all()
 
 
-def test_a_constrain_that_fails_leaves_draws_out_and_says_why():
+def test_draws_for_which_constrain_fails_are_omitted_with_a_warning():
     def constrain(z):
         if z[0] > 0:
             raise ArithmeticError("too large")

@@ -1,4 +1,4 @@
-"""``draws.csv`` read by the real CmdStanPy, which needs no CmdStan for that."""
+"""CmdStanPy reads ``draws.csv``, without CmdStan."""
 
 import pickle
 import subprocess
@@ -21,7 +21,7 @@ generated quantities { real twice = 2 * s; int one = 1; }
 
 
 def same(read, fit):
-    """Every draw of every variable to the bit, in its shape."""
+    """Asserts that CmdStanPy reads every draw of every variable with all bits and its shape."""
     assert isinstance(read, cmdstanpy.CmdStanVB)
     assert set(read.metadata.stan_vars) == set(fit)
     for name in fit:
@@ -35,7 +35,7 @@ def same(read, fit):
 def test_draws_shapes_and_means(tmp_path):
     out = tmp_path / "out"
     with warnings.catch_warnings():
-        # Independent normals are a little off for a simplex.
+        # Independent normals are slightly inaccurate for a simplex.
         warnings.simplefilter("ignore", jensen.TrustWarning)
         fit = jensen.fit(SHAPES, out=out, seed=3, draws=200, refine="none")
     read = cmdstanpy.from_csv(str(out / "draws.csv"), method="variational")
@@ -43,7 +43,7 @@ def test_draws_shapes_and_means(tmp_path):
     config = read.metadata.cmdstan_config
     assert config["output_samples"] == 200 and config["seed"] == 3 and config["iter"] == 10000
     assert config["jensen_draws_of"] == "approximation" and config["jensen_refine"] == "none"
-    # The first row is the approximation's mean: that of log s is exactly known, and transformed it is a median.
+    # The first row has the mean of the approximation. The mean of log s is known exactly, and transforms to the median of s.
     mean = {name: read.stan_variable(name, mean=True) for name in fit}
     assert mean["s"] == pytest.approx(np.exp(0.5), abs=0.01)
     assert mean["twice"] == 2 * mean["s"] and mean["one"] == 1
@@ -69,14 +69,14 @@ def test_refined_draws_keep_the_layout(tmp_path):
     read = cmdstanpy.from_csv(str(tmp_path / "schools.csv"))
     same(read, fit)
     assert read.metadata.cmdstan_config["jensen_draws_of"] == "refined"
-    # CmdStanPy names files after the model: a path would put them beside the program.
+    # CmdStanPy names files after the model, so a path would put them in the program's folder.
     assert read.metadata.cmdstan_config["model"] == "eight_schools_model" and sorted(SCHOOLS.iterdir()) == beside
-    # The mean of the refined draws, of which there are more than these: within five standard errors of theirs.
+    # The first row averages more refined draws than the file has, so it is within five standard errors of their mean.
     error = fit["mu"].std() / np.sqrt(len(fit["mu"]))
     assert read.stan_variable("mu", mean=True) == pytest.approx(fit["mu"].mean(), abs=5 * error)
 
 
-def test_advi_tells_its_own_settings(line, tmp_path):
+def test_the_file_has_the_settings_of_advi(line, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = jensen.fit(LINE, line, method="advi", family="fullrank", grad_samples=4, advi_iters=3000, out=tmp_path / "out")
@@ -84,7 +84,7 @@ def test_advi_tells_its_own_settings(line, tmp_path):
     same(read, fit)
     config = read.metadata.cmdstan_config
     assert (config["algorithm"], config["grad_samples"], config["iter"]) == ("fullrank", 4, 3000)
-    # One of the scales that Stan's search tries, and the same for further draws.
+    # The step size is one of the scales that Stan's search tries, and is the same for further draws.
     assert read.eta in (100, 10, 1, 0.1, 0.01)
     more = tmp_path / "more.csv"
     command = [sys.executable, "-m", "jensen._command", "draws", tmp_path / "out", "--draws", "5", "--out", more]
@@ -105,13 +105,13 @@ def test_a_low_rank_family_is_named_after_the_full_one(tmp_path):
     assert config["algorithm"] == "fullrank" and config["jensen_fitted_family"] == "lowrank 2"
 
 
-def test_a_density_in_python_has_one_too(tmp_path):
+def test_a_density_in_python_has_the_row_of_the_mean(tmp_path):
     fit = jensen.fit(density=lambda z: (-0.5 * (z**2).sum(axis=1), -z), names=["a", "b"])
     fit.to_cmdstan_csv(tmp_path / "draws.csv")
     same(cmdstanpy.from_csv(str(tmp_path / "draws.csv")), fit)
 
 
-def test_a_model_that_rejects_the_mean_has_none(tmp_path):
+def test_a_model_that_rejects_the_mean_has_no_row_of_it(tmp_path):
     program = """
     parameters { real x; }
     model { x ~ normal(0, 1); }

@@ -17,11 +17,11 @@ def test_a_gaussian_in_numpy():
     assert fit.trusted and fit.keys() == ["a", "b"]
     draws = np.stack([fit["a"], fit["b"]], axis=1)
     assert np.cov(draws.T) == pytest.approx(np.linalg.inv(PRECISION), abs=0.08)
-    # The bound of an exact family is the log evidence.
+    # The ELBO of an exact family is the log evidence.
     assert fit.elbo == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(np.linalg.det(PRECISION)), abs=1e-3)
 
 
-def test_products_of_the_hessian_are_used():
+def test_the_fit_uses_hessian_vector_products():
     calls = []
 
     def products(points, directions):
@@ -78,7 +78,7 @@ def test_a_density_without_a_finite_value_cannot_be_fitted():
         ({"progress": lambda *what: 1 / 0}, ZeroDivisionError, "division"),
     ],
 )
-def test_functions_beside_a_density_that_fail(wrong, kind, message):
+def test_other_functions_of_a_density_that_fail(wrong, kind, message):
     def slow(points):
         time.sleep(0.02 if "progress" in wrong else 0)
         return gaussian(points)
@@ -87,19 +87,19 @@ def test_functions_beside_a_density_that_fail(wrong, kind, message):
         jensen.fit(**{"density": slow, "dim": 2, **wrong})
 
 
-def test_values_of_another_shape_are_left_out_with_the_reason():
-    with pytest.warns(jensen.TrustWarning, match="gave shapes .* here"):
+def test_values_of_another_shape_are_omitted_with_the_reason():
+    with pytest.warns(jensen.TrustWarning, match="returned shapes .* here"):
         jensen.fit(density=gaussian, dim=2, constrain=lambda z: {"z": z if z[0] < 0.5 else z[:1]})
 
 
-def test_what_is_missing_is_said():
+def test_missing_arguments_are_named():
     with pytest.raises(TypeError, match="nothing to fit"):
         jensen.fit()
     with pytest.raises(ValueError, match="`dim=`"):
         jensen.fit(density=gaussian)
     with pytest.raises(ValueError, match="1 names for 2"):
         jensen.fit(density=gaussian, dim=2, names=["a"])
-    with pytest.raises(TypeError, match="belong to a density"):
+    with pytest.raises(TypeError, match="need a density"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", names=["x"])
     with pytest.raises(TypeError, match="not both"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", density=gaussian, dim=2)

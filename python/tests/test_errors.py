@@ -17,8 +17,8 @@ from conftest import LINE
     [
         ({"x": np.zeros(4)}, jensen.StanError, r"`?x`?.*30"),
         ({"x": np.zeros((30, 2))}, jensen.StanError, "x"),
-        ({"x": ["a"] * 30}, TypeError, "`x` holds .*expected numbers"),
-        ({"x": [[1.0], [1.0, 2.0]]}, ValueError, "`x`: the lists in it have different lengths"),
+        ({"x": ["a"] * 30}, TypeError, "`x` contains .*expected numbers"),
+        ({"x": [[1.0], [1.0, 2.0]]}, ValueError, "`x` has lists of different lengths"),
         ({"x": np.ma.masked_array(np.zeros(30), mask=[True] + 29 * [False])}, ValueError, "`x` has masked values"),
         ({"N": 30.5}, jensen.StanError, "N"),
         ({"N": -1}, jensen.StanError, "N"),
@@ -38,30 +38,30 @@ def test_a_missing_variable_is_named(line):
         jensen.fit(LINE, line)
 
 
-def test_what_the_program_does_not_declare_is_left_alone(line):
-    """As in Stan: a data frame has columns that a program does not need."""
+def test_undeclared_data_are_ignored(line):
+    """A data frame may have columns that a program does not need, as in Stan."""
     fit = jensen.fit(LINE, line, seed=3)
     more = jensen.fit(LINE, {**line, "unused": 3, "also": np.zeros(4)}, seed=3)
     assert np.array_equal(more["alpha"], fit["alpha"])
-    # What cannot be data of any program is refused all the same.
-    with pytest.raises(TypeError, match="`unused` holds .*expected numbers"):
+    # Undeclared values still must be possible data of a program.
+    with pytest.raises(TypeError, match="`unused` contains .*expected numbers"):
         jensen.fit(LINE, {**line, "unused": "text"})
 
 
-def test_nan_data_are_said(line):
+def test_nan_data_are_errors(line):
     line["y"][3] = np.nan
     with pytest.raises((jensen.StanError, jensen.FitError), match="y"):
         jensen.fit(LINE, line)
 
 
-def test_a_wrong_program_has_its_place():
+def test_a_wrong_program_has_its_location():
     with pytest.raises(jensen.StanError) as raised:
         jensen.fit("parameters { real x; }\nmodel { y ~ normal(0, 1); }")
     assert "2" in str(raised.value) and "y" in str(raised.value)
     assert isinstance(raised.value, ValueError)
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="none.stan"):
         jensen.fit(tmp_path / "none.stan")
     with pytest.raises(FileNotFoundError, match="none.json"):
@@ -137,15 +137,15 @@ def test_wrong_settings(line, settings, kind):
         jensen.fit(LINE, line, **settings)
 
 
-def test_data_of_no_known_kind():
+def test_data_of_an_unknown_type():
     with pytest.raises(TypeError, match="expected a mapping"):
         jensen.fit(LINE, 3)
     with pytest.raises(KeyError, match="no variable"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }")["y"]
 
 
-def test_a_model_of_no_known_kind(line):
-    with pytest.raises(TypeError, match="a program of type int: expected a path, its source, or a jensen.Model"):
+def test_a_model_of_an_unknown_type(line):
+    with pytest.raises(TypeError, match="a program of type int: expected a path, source text, or a jensen.Model"):
         jensen.fit(3)
     with pytest.raises(ValueError, match="the program is empty"):
         jensen.fit(" ")
@@ -155,7 +155,7 @@ def test_a_model_of_no_known_kind(line):
         jensen.Model(LINE).bind({**line, "x": [1.0]})
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         jensen.load("nowhere")
-    with pytest.raises(ValueError, match="is not a fit that jensen saved"):
+    with pytest.raises(ValueError, match="is not a saved fit"):
         jensen.load(__file__)
     with pytest.raises(ValueError, match="expected 1, for shape"):
         jensen.fit(LINE, line).to_arviz(dims={"log_lik": ["row", "column"]})
@@ -170,7 +170,7 @@ def test_questions_that_a_fit_cannot_answer(line):
     with pytest.raises((OverflowError, ValueError)):
         fit.draws(3, seed=-1)
     again = pickle.loads(pickle.dumps(fit))
-    with pytest.raises(ValueError, match="more draws need the fit itself"):
+    with pytest.raises(ValueError, match="cannot draw again"):
         again.draws(3)
 
 
@@ -178,8 +178,8 @@ SLOW = "parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(
 FOR_EVER = {"method": "advi", "family": "meanfield", "advi_iters": 10**8, "max_iters": 10**8, "tol": 1e-12}
 
 
-def test_fits_at_once_do_not_mix(line, tmp_path):
-    """Good ones and one that raises, each in a folder of its own: each ends as it would alone."""
+def test_concurrent_fits_do_not_interfere(line, tmp_path):
+    """Several fits, one of which raises an error, have the results of separate fits. Each has its own folder."""
     ended = {}
 
     def run(seed):
@@ -202,7 +202,7 @@ def test_fits_at_once_do_not_mix(line, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders are not locked there")
-def test_two_fits_at_once_need_two_folders(line, tmp_path):
+def test_concurrent_fits_need_separate_folders(line, tmp_path):
     out, running, ended = tmp_path / "out", threading.Event(), []
 
     def run():
@@ -219,14 +219,14 @@ def test_two_fits_at_once_need_two_folders(line, tmp_path):
         with pytest.raises(OSError, match="another run"):
             jensen.resume(out)
         thread.join()
-        # The first is whole, and the folder is free again.
+        # The first fit is complete, and the folder is free again.
         assert np.array_equal(jensen.load(out)["x"], ended[0]["x"])
         assert jensen.fit(LINE, line, out=out).trusted
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_a_fit_runs_in_a_thread(line):
-    """The child has none of the parent's threads, and must neither hang nor abort."""
+    """The child process has no threads of the parent, and must neither hang nor abort."""
     running = threading.Event()
     thread = threading.Thread(
         target=lambda: jensen.fit(SLOW, **FOR_EVER | {"max_seconds": 1.5}, progress=lambda *what: running.set())
@@ -237,7 +237,7 @@ def test_a_fork_while_a_fit_runs_in_a_thread(line):
         assert running.wait(60)
         child = os.fork()
         if child == 0:
-            # Whatever goes wrong here must not run the rest of the tests.
+            # No error in the child may let it run the other tests.
             code = 1
             try:
                 code = 0 if jensen.fit(LINE, line).trusted else 2

@@ -49,13 +49,13 @@ def test_the_draws_are_those_of_the_command_bit_for_bit(tmp_path):
         assert np.array_equal(mine.log_p, theirs.log_p)
 
 
-def test_methods_and_families_are_values_as_well_as_names(line):
+def test_methods_and_families_are_objects_or_names(line):
     named = jensen.fit(LINE, line, method="advi", grad_samples=2, family="lowrank=1", seed=3, refine="none", draws=20)
     made = jensen.fit(
         LINE, line, method=methods.ADVI(grad_samples=2), family=families.LowRank(1), seed=3, refine="none", draws=20
     )
     assert np.array_equal(named["alpha"], made["alpha"])
-    with pytest.raises(TypeError, match="`grad_samples` appears twice"):
+    with pytest.raises(TypeError, match="`grad_samples` is given twice"):
         jensen.fit(LINE, line, method=methods.ADVI(grad_samples=2), grad_samples=2)
 
 
@@ -88,7 +88,7 @@ def test_shapes_follow_the_program():
     assert fit["where"].dtype == np.int64
     assert np.array_equal(fit["where"][0], [[11, 12, 13], [21, 22, 23]])
     assert np.array_equal(fit["copy"], fit["a"][:, 1])
-    # Views of one array, and no copies.
+    # The arrays are views of one array.
     assert np.shares_memory(fit["a"], fit["a"])
 
 
@@ -102,7 +102,7 @@ def test_tuples_and_complex_numbers_are_data():
     assert fit["x"].mean() == pytest.approx(5.25, abs=0.07)
 
 
-def test_what_is_not_trusted_warns_and_says_why():
+def test_a_fit_that_is_not_trusted_warns_with_the_reason():
     with pytest.warns(jensen.TrustWarning, match="NOT to be trusted"):
         fit = jensen.fit("parameters { real x; } model { }")
     assert not fit.trusted and fit.warnings and "NOT" in fit.verdict
@@ -114,7 +114,7 @@ def test_a_notebook_shows_the_verdict_and_histograms():
     page = ElementTree.fromstring(fit._repr_html_().replace("&nbsp;", " "))
     rows = page.findall(".//tr")
     assert len(rows) == 21 and "and 10 more" in "".join(page.itertext())
-    # Draws of a normal: the tallest bars are in the middle.
+    # The draws are normal, so the tallest bars are in the middle.
     heights = {float(bar.get("x")): float(bar.get("height")) for bar in rows[1].findall(".//rect")}
     assert max(heights.values()) == 24 and 30 < max(heights, key=heights.get) < 90
 
@@ -123,7 +123,7 @@ def test_summary_and_report(line, tmp_path):
     fit = jensen.fit(LINE, line)
     frame = fit.summary()
     assert list(frame.columns)[:6] == ["mean", "sd", "5%", "50%", "95%", "mcse_mean"]
-    # The summary is of weighted draws; those of the fit have an error of their own.
+    # The summary uses weighted draws, and the draws of the fit have a separate error.
     error = np.hypot(frame.loc["alpha", "mcse_mean"], fit["alpha"].std() / np.sqrt(1000))
     assert abs(frame.loc["alpha", "mean"] - fit["alpha"].mean()) < 4 * error
     page = fit.report(tmp_path / "report.html")
@@ -166,14 +166,14 @@ def test_a_saved_density_keeps_its_labels(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"x,y\n1,2\n", b"PK\x03\x04broken", "other"])
-def test_a_file_that_is_no_fit_is_said(content, tmp_path):
+def test_a_file_without_a_fit_is_an_error(content, tmp_path):
     path = tmp_path / "file"
     if content == "other":
         with path.open("wb") as file:
             np.savez(file, a=np.zeros(3))
     else:
         path.write_bytes(content)
-    with pytest.raises(jensen.Error, match="is not a fit that jensen saved"):
+    with pytest.raises(jensen.Error, match="is not a saved fit"):
         jensen.load(path)
 
 
@@ -196,7 +196,7 @@ def test_a_damaged_file_is_one_error(line, tmp_path):
 
 
 
-def test_two_fits_at_once_overlap(line):
+def test_concurrent_fits_overlap(line):
     seen = []
     lock = threading.Lock()
 
@@ -212,7 +212,7 @@ def test_two_fits_at_once_overlap(line):
     for run in runs:
         run.join()
     changes = sum(a != b for a, b in zip(seen, seen[1:]))
-    # One after the other would change once.
+    # Consecutive fits would change threads only once.
     assert changes > 5
 
 
@@ -224,19 +224,19 @@ def interrupt(run, out):
     run.send_signal(signal.SIGINT)
     start = time.time()
     _, errors = run.communicate(timeout=60)
-    # Generous: the machine may be busy, and the results are written.
+    # The limit is generous, because the machine may be busy and the fit writes its results.
     assert time.time() - start < 20
     assert "KeyboardInterrupt" in errors and run.returncode != 0
 
 
-def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     program = tmp_path / "slow.stan"
-    # Stan's rule asks for a change of the bound that noise never falls below.
+    # Noise never lets the change of the ELBO fall below the tolerance of Stan's rule.
     program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(3, 0.1); }")
     out = tmp_path / "out"
     settings = 'method="advi", family="meanfield", advi_iters=100000000, max_iters=100000000, tol=1e-12, checkpoint_every=0.1'
     script = f"import jensen\nprint('go', flush=True)\njensen.fit({str(program)!r}, out={str(out)!r}, {settings})\n"
-    # Jobs in the background of a shell ignore interrupts, and hand that on.
+    # Background jobs of a shell ignore interrupts, and so do their child processes.
     listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     run = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen
@@ -254,7 +254,7 @@ def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
 
 
 def test_an_interrupt_does_not_wait_for_the_end_of_a_long_step():
-    # A walk whose steps of second order and refinement take long each.
+    # A random walk, for which each second-order step and the refinement take long.
     program = (
         "data { int T; vector[T] y; } parameters { vector[T] x; real<lower=0> s; }"
         " model { s ~ normal(0, 1); x[1] ~ normal(0, 5); x[2:T] ~ normal(x[1:(T - 1)], s); y ~ student_t(4, x, 0.5); }"
@@ -266,7 +266,7 @@ def test_an_interrupt_does_not_wait_for_the_end_of_a_long_step():
         shot.start()
         with pytest.raises(KeyboardInterrupt):
             jensen.fit(program, {"T": 2000, "y": y})
-        # A quiet machine takes a tenth of that.
+        # An idle machine needs a tenth of this.
         assert time.perf_counter() - raised[-1] < 2
         shot.join()
 
@@ -283,11 +283,11 @@ def test_a_fork_after_a_fit_can_fit(line):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_progress_is_told():
-    told = []
-    fit = jensen.fit(density=_slow, dim=2, progress=lambda *what: told.append(what))
+def test_progress_is_reported():
+    reports = []
+    fit = jensen.fit(density=_slow, dim=2, progress=lambda *what: reports.append(what))
     assert fit.trusted
-    assert told and all(len(what) == 4 and np.isfinite(what[2]) for what in told)
+    assert reports and all(len(what) == 4 and np.isfinite(what[2]) for what in reports)
 
 
 def _slow(points):
@@ -295,7 +295,7 @@ def _slow(points):
     return -0.5 * (points**2).sum(axis=1), -points
 
 
-def test_importing_is_quick_and_needs_no_numpy():
+def test_the_import_is_fast_and_needs_no_numpy():
     script = "import sys, jensen; print('numpy' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout == "False\n"
@@ -315,14 +315,14 @@ def test_another_program_generates_at_the_draws(line):
     assert all(np.array_equal(made[name], again[name]) for name in made)
     other = fit.generate(program, {"M": 2, "at": [0.0, 10.0]}, seed=9)
     assert not np.array_equal(made["n"], other["n"])
-    # The data of the fit, unless others are given.
+    # The default is the data of the fit.
     own = fit.generate(LINE, save=["alpha"])
     assert list(own) == ["alpha"] and own["alpha"] == pytest.approx(fit["alpha"], abs=1e-12)
     with pytest.raises(ValueError, match="gamma"):
         fit.generate("parameters { real gamma; } generated quantities { real x = gamma; }")
 
 
-def test_words_of_new_data_are_not_numbered_anew(line, tmp_path):
+def test_levels_of_new_data_keep_their_numbers(line, tmp_path):
     fit = jensen.fit(LINE, line, draws=300, seed=2)
     program = """data { int<lower=0> N; array[N] int group; } parameters { real alpha; }
         generated quantities { array[N] real y; for (n in 1:N) y[n] = alpha + group[n]; }"""

@@ -15,7 +15,7 @@ def test_a_program_is_checked_before_there_are_data(line):
         jensen.Model("parameters { real x; }\nmodel { y ~ normal(0, 1); }")
     with pytest.raises(FileNotFoundError, match="none.stan"):
         jensen.Model("none.stan")
-    # Data are bound to it as often as wanted, and it is fitted as its text is.
+    # A program can bind several data sets, and fits like its text.
     other = {"N": 2, "x": [0.0, 1.0], "y": [1.0, 3.0]}
     assert program.bind(line).log_density([0.0, 0.0]) != program.bind(other).log_density([0.0, 0.0])
     fit = program.fit(line, seed=4)
@@ -27,7 +27,7 @@ def test_a_program_is_checked_before_there_are_data(line):
     assert from_path.name.endswith("eight_schools.stan") and "J" in from_path.inputs
 
 
-def test_the_density_is_the_line_s(line):
+def test_the_density_of_the_line_is_exact(line):
     model = jensen.Model(LINE).bind(line)
     assert model.dim == 2 and model.unconstrained_names == ["alpha", "beta"]
     assert model.names[:3] == ["alpha", "beta", "log_lik[1]"] and model.dims["log_lik"] == (30,)
@@ -36,7 +36,7 @@ def test_the_density_is_the_line_s(line):
     residuals = line["y"] - points[:, :1] - points[:, 1:] * line["x"]
     expected = -0.5 * (residuals**2).sum(axis=1) - 15 * np.log(2 * np.pi)
     assert model.log_density(points, propto=False) == pytest.approx(expected, rel=1e-12)
-    # Without its constants, as of BridgeStan's default.
+    # Log densities omit constants by default, as in BridgeStan.
     assert model.log_density(points) == pytest.approx(expected + 15 * np.log(2 * np.pi), rel=1e-12)
     design = np.stack([np.ones(30), line["x"]], axis=1)
     values, gradients = model.gradient(points, propto=False)
@@ -54,7 +54,7 @@ def test_an_optimiser_of_the_ecosystem_finds_the_mode(line, exact):
     assert found.x == pytest.approx(exact[0], abs=1e-5)
 
 
-def test_constraints_go_both_ways():
+def test_constrain_and_unconstrain_are_inverses():
     program = """
     parameters { real<lower=0> s; matrix[2, 3] m; simplex[3] p; }
     model { s ~ exponential(1); to_vector(m) ~ normal(0, s); }
@@ -66,7 +66,7 @@ def test_constraints_go_both_ways():
     again = model.param_constrain(point)
     for name, value in values.items():
         assert again[name] == pytest.approx(np.asarray(value))
-    # A row a point, as for the other methods.
+    # One row per point, as for the other methods.
     many = model.param_constrain(np.stack([point, 0 * point]))
     assert many["m"].shape == (2, 2, 3) and np.array_equal(many["m"][0], again["m"]) and many["s"].tolist() == [0.5, 1.0]
     # The log-Jacobian of exp is the unconstrained value itself.
@@ -80,7 +80,7 @@ def test_constraints_go_both_ways():
     assert constants == pytest.approx(-3 * np.log(2 * np.pi))
 
 
-def test_constrained_values_have_the_parts_that_are_asked_for(line):
+def test_constrained_values_have_the_requested_parts(line):
     program = """
     parameters { real z; }
     transformed parameters { real s = exp(z); }
@@ -92,11 +92,11 @@ def test_constrained_values_have_the_parts_that_are_asked_for(line):
     assert all(isinstance(value, np.ndarray) for value in model.param_constrain([0.5]).values())
     assert list(model.param_constrain([0.5], include_tp=False, include_gq=False)) == ["z"]
     assert list(model.param_constrain([0.5], include_gq=False)) == ["z", "s"]
-    # Random numbers go with the seed and the row.
+    # Random numbers depend on the seed and the row.
     rows = model.param_constrain(np.zeros((3, 1)), seed=2)
     assert len(set(rows["r"])) == 3 and rows["r"][0] == model.param_constrain([0.0], seed=2)["r"]
     assert rows["r"][0] != model.param_constrain([0.0], seed=3)["r"]
-    # The values of a fit's draws are those of the model.
+    # At the draws of a fit, the model gives the values of the fit.
     fit = jensen.fit(LINE, line, seed=1, draws=20)
     points = np.column_stack([fit["alpha"], fit["beta"]])
     bound = jensen.Model(LINE).bind(line)
@@ -139,20 +139,20 @@ def test_minibatches_average_to_the_log_density():
     estimates = [model.estimate_gradient(points, batch) for batch in batches]
     assert np.mean([value for value, _ in estimates], axis=0) == pytest.approx(values, rel=1e-12)
     assert np.mean([slope for _, slope in estimates], axis=0) == pytest.approx(gradients, rel=1e-10)
-    # Prior, and one record for all.
+    # The estimate has the prior, and one record with the weight of all.
     b, record = points[0], 7
     eta = data["x"][record] @ b
     likelihood = data["y"][record] * eta - np.log1p(np.exp(eta))
     assert model.estimate(b, [record]) == pytest.approx(-(b @ b) / 8 + 12 * likelihood, rel=1e-10)
-    # A fit is that of the flags, and warns here, where it was asked for.
-    with pytest.warns(jensen.TrustWarning, match="50 iterations") as told:
+    # The fit equals a fit with the same settings, and the warning names this file.
+    with pytest.warns(jensen.TrustWarning, match="50 iterations") as warned:
         fit = model.fit(batch=4, seed=1, max_iters=50)
         same = jensen.fit(LOGISTIC, data, exchangeable="N", batch=4, seed=1, max_iters=50)
-    assert {warning.filename for warning in told} == {__file__}
+    assert {warning.filename for warning in warned} == {__file__}
     assert np.array_equal(fit["b"], same["b"])
 
 
-def test_wrong_minibatches_are_said(line):
+def test_wrong_minibatches_are_errors(line):
     model = jensen.minibatch(LOGISTIC, logistic(), "N")
     point = np.zeros(2)
     with pytest.raises(IndexError, match="0 to 12: expected 0 to 11"):
@@ -169,7 +169,7 @@ def test_wrong_minibatches_are_said(line):
         jensen.minibatch(dependent, line, "N")
 
 
-def test_wrong_shapes_are_said(line):
+def test_wrong_shapes_are_errors(line):
     model = jensen.Model(LINE).bind(line)
     with pytest.raises(ValueError, match=r"\(4, 3\): expected \(n, 2\)"):
         model.log_density(np.zeros((4, 3)))

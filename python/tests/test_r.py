@@ -1,4 +1,4 @@
-"""``draws.csv`` read by R's own readers, where R and its packages are installed (Debian: r-cran-rstan, r-cran-posterior)."""
+"""R reads ``draws.csv``, if R, rstan and posterior are installed (Debian: r-cran-rstan, r-cran-posterior)."""
 
 import shutil
 import subprocess
@@ -13,8 +13,8 @@ SCRIPT = """
 suppressMessages({library(rstan); library(posterior)})
 fit <- read_stan_csv(commandArgs(TRUE)[1])
 draws <- as_draws_df(as.matrix(fit))
-told <- summarise_draws(draws, "mean", "sd", "quantile2")
-chosen <- told[match(c("alpha", "beta", "y_rep[2]"), told$variable), c("mean", "sd", "q5", "q95")]
+summaries <- summarise_draws(draws, "mean", "sd", "quantile2")
+chosen <- summaries[match(c("alpha", "beta", "y_rep[2]"), summaries$variable), c("mean", "sd", "q5", "q95")]
 cat(ndraws(draws), format(as.matrix(chosen), digits = 17), sep = "\\n")
 """
 
@@ -39,6 +39,6 @@ def test_rstan_and_posterior_read_the_draws(rscript, line, tmp_path):
     assert count == len(fit["alpha"])
     draws = np.stack([fit["alpha"], fit["beta"], fit["y_rep"][:, 1]])
     quantiles = np.quantile(draws, [0.05, 0.95], axis=1)
-    # Column by column, as R has them.
+    # R has arrays in column-major order.
     expected = [*draws.mean(axis=1), *draws.std(axis=1, ddof=1), *quantiles.ravel()]
     assert found == pytest.approx(expected, rel=1e-9)

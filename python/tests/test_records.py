@@ -1,4 +1,4 @@
-"""Records in Parquet files, read a block at a time."""
+"""Records in Parquet files, which the fit reads block by block."""
 
 import json
 
@@ -48,7 +48,7 @@ def means(fit):
     return {p["name"]: (p["mean"], p["sd"]) for p in fit.info["parameters"]}
 
 
-def test_a_fit_is_that_of_data_in_memory(tmp_path):
+def test_a_fit_equals_the_fit_of_data_in_memory(tmp_path):
     shared, whole = write(tmp_path / "rows")
     call = {**SETTINGS, "estimator": "joint-svrg"}
     read = jensen.fit(MODEL, shared, records=tmp_path / "rows", out=tmp_path / "fit", **call)
@@ -58,7 +58,7 @@ def test_a_fit_is_that_of_data_in_memory(tmp_path):
         assert abs(found[0] - mean) < 0.5 * sd and abs(np.log(found[1] / sd)) < 0.2, name
     again = jensen.fit(MODEL, shared, records=sorted((tmp_path / "rows").iterdir()), threads=1, **call)
     assert means(again) == means(read)
-    # A short run is the beginning of a long one, and goes on from its checkpoint.
+    # A short run is a prefix of a long one, and resumes from its checkpoint.
     short = {**call, "max_iters": 217}
     jensen.fit(MODEL, shared, records=tmp_path / "rows", out=tmp_path / "short", **short)
     resumed = jensen.resume(tmp_path / "short", max_iters=600)
@@ -67,7 +67,7 @@ def test_a_fit_is_that_of_data_in_memory(tmp_path):
     assert str(tmp_path / "rows") in json.dumps(settings)
 
 
-def test_what_cannot_be_read_is_one_error_with_its_place(tmp_path):
+def test_an_unreadable_file_is_one_error_with_its_location(tmp_path):
     shared, _ = write(tmp_path / "rows")
     file = tmp_path / "rows" / "part-1.parquet"
     good = file.read_bytes()

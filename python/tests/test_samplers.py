@@ -1,4 +1,4 @@
-"""Samplers of other libraries on gradients of a program."""
+"""Samplers of other libraries use gradients of a program."""
 
 import jensen
 import numpy as np
@@ -20,7 +20,7 @@ def test_nuts_of_nutpie_draws_the_posterior():
         expanded_names=list(model.dims),
     )
     trace = nutpie.sample(nuts, chains=2, cores=1, draws=2000, tune=500, seed=1, progress_bar=False)
-    # Reference draws of posteriordb: means and standard deviations; about 2000 of 4000 draws count.
+    # Means and standard deviations of reference draws of posteriordb. The effective sample size is about 2000 of 4000 draws.
     for name, mean, sd in [("mu", 4.41, 3.31), ("tau", 3.60, 3.20)]:
         drawn = trace["posterior"][name].values
         assert drawn.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(2000))
@@ -53,7 +53,7 @@ def test_nuts_of_blackjax_through_a_pure_callback(line, exact):
         for key in jax.random.split(jax.random.PRNGKey(1), 1500):
             state, _ = step(key, state)
             drawn.append(np.asarray(state.position))
-    # Five standard errors of 500 independent draws; there are more.
+    # The tolerance is five standard errors of 500 independent draws, and the sample has more.
     error = np.sqrt(np.diag(covariance) / 500)
     assert (abs(np.mean(drawn, axis=0) - mean) < 5 * error).all()
     assert np.std(drawn, axis=0) == pytest.approx(np.sqrt(np.diag(covariance)), rel=0.15)

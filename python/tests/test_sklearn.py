@@ -1,4 +1,4 @@
-"""The estimators of scikit-learn: against its own checks, its own estimators, exact answers, and the command."""
+"""The estimators pass scikit-learn's checks, and agree with its estimators, exact answers and the command."""
 
 import json
 import pickle
@@ -47,9 +47,9 @@ def command(*arguments):
     subprocess.run(line, check=False, stdout=subprocess.DEVNULL)
 
 
-# scikit-learn's own checks.
+# Checks of scikit-learn.
 
-#: Checks whose targets are fractions, which are no counts.
+#: Checks with fractional targets, which are no counts.
 NOT_COUNTS = {
     name: "y is a count, and this check gives fractions"
     for name in (
@@ -63,7 +63,7 @@ NOT_COUNTS = {
     )
 }
 
-#: Scores of an auto-encoder are Monte-Carlo estimates, whose draws go with the seed and the number of the row.
+#: Scores of an auto-encoder are Monte-Carlo estimates, whose draws depend on the seed and the index of the row.
 DRAWN = {
     name: "score_samples is an estimate whose draws go with the row's number"
     for name in ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
@@ -71,7 +71,7 @@ DRAWN = {
 
 ESTIMATORS = [
     (LatentDirichletAllocation(3, max_iter=2), {}),
-    # What is learnt here are hyperparameters of blobs that can be separated: minutes of it in all, and no other path.
+    # Learning hyperparameters of separable blobs would take minutes and run the same code.
     (GaussianProcessClassifier(learn_hyperparameters=False), {}),
     (GaussianProcessRegressor(), {}),
     (GaussianProcessCountRegressor(), NOT_COUNTS),
@@ -89,21 +89,21 @@ ESTIMATORS = [
 def test_the_checks_of_scikit_learn_pass(estimator, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
-    # What is expected to fail does: the list has nothing that passes.
-    failed = {check["check_name"] for check in told if check["status"] == "xfail"}
+        results = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
+    # All checks that are expected to fail do fail.
+    failed = {check["check_name"] for check in results if check["status"] == "xfail"}
     assert failed == set(expected)
 
 
 class Rounded:
-    """Takes the fractions of the checks for counts."""
+    """Rounds the fractional targets of the checks to counts."""
 
     def fit(self, X, y, exposure=None):
         try:
             rounded = np.rint(np.asarray(y, dtype=float))
         except (TypeError, ValueError):
             rounded = np.array(np.nan)
-        # What the checks expect to be refused stays as it is.
+        # Targets that the checks expect to be rejected stay unchanged.
         return super().fit(X, rounded if np.isfinite(rounded).all() else y, exposure)
 
 
@@ -148,7 +148,7 @@ def test_fits_are_functions_of_the_seed_and_survive_pickling(estimator):
         assert np.array_equal(getattr(stored, name)(X), expected)
 
 
-def test_a_fit_that_is_not_to_be_trusted_warns_with_the_reason(corpus):
+def test_a_fit_that_is_not_trusted_warns_with_the_reason(corpus):
     counts, *_ = corpus
     with pytest.warns(jensen.TrustWarning, match="temperature"):
         hot = LatentDirichletAllocation(4, temper="global=inf", max_iter=1, random_state=0).fit(counts)
@@ -187,7 +187,7 @@ def test_scikit_learn_is_needed_only_for_its_estimators():
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Counts drawn from four topics, held-out ones, and the topics."""
+    """Counts drawn from four topics, held-out counts, and the topics."""
     rng = np.random.default_rng(8)
     topics = rng.dirichlet(np.full(60, 0.2), size=4)
 
@@ -212,7 +212,7 @@ def stored_topics(folder):
     return np.frombuffer(raw[8 + size + first : 8 + size + last], dtype=kind).reshape(header[name]["shape"]).T
 
 
-def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
+def test_topics_equal_the_topics_of_the_command_bit_for_bit(corpus, tmp_path):
     counts, fresh, _ = corpus
     words = [f"w{'abcdefghij'[v // 10]}{'abcdefghij'[v % 10]}" for v in range(counts.shape[1])]
     (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
@@ -228,7 +228,7 @@ def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
     from_file = clone(ours).fit(built)
     theirs = stored_topics(out)
     assert np.array_equal(from_file.components_, theirs)
-    # A corpus puts the words that are in most documents first.
+    # A corpus has words in order of decreasing document frequency.
     order = [words.index(word) for word in from_file.vocabulary_]
     counts, fresh = counts[:, order], fresh[:, order]
     from_memory = clone(ours).fit(counts)
@@ -236,25 +236,25 @@ def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
     assert from_memory.bound_ == json.loads((out / "fit.json").read_text())["elbo"]
     assert from_file.top_words(1)[0][0] in from_file.vocabulary_
     assert np.array_equal(from_file.transform(built), from_memory.transform(counts))
-    # A corpus in other words is refused.
+    # A corpus with another vocabulary is an error.
     command("topics", "build", tmp_path / "new.mtx", "--heldout", 0, "--out", tmp_path / "new.corpus", "--quiet")
     for use in (from_file.transform, from_file.partial_fit):
         with pytest.raises(ValueError, match="another vocabulary"):
             use(tmp_path / "new.corpus")
-    # Learning from more documents is the command's update.
+    # Learning from more documents equals the command's update.
     updated = tmp_path / "updated"
     command("topics", "update", out, tmp_path / "new.mtx", "--heldout", 0, "--out", updated, "--quiet")
     assert np.array_equal(from_memory.partial_fit(fresh).components_, stored_topics(updated))
     assert from_memory.n_batch_iter_ == 3 * 13 + 7
 
 
-def test_topics_predict_as_well_as_those_of_scikit_learn(corpus):
+def test_topics_predict_as_well_as_scikit_learn(corpus):
     from sklearn.decomposition import LatentDirichletAllocation as Theirs
 
     counts, fresh, topics = corpus
     mine = LatentDirichletAllocation(4, random_state=0, batch_size=50, max_iter=20, temper="local=5").fit(counts)
     theirs = Theirs(4, random_state=0, learning_method="batch", max_iter=50).fit(counts)
-    # One and the same code scores both.
+    # The same code scores both.
     judge = clone(mine).fit(counts)
     judge.components_ = theirs.components_
     truth = clone(mine).fit(counts)
@@ -262,18 +262,18 @@ def test_topics_predict_as_well_as_those_of_scikit_learn(corpus):
     assert mine.perplexity(fresh) < 1.01 * judge.perplexity(fresh)
     assert mine.perplexity(fresh) < 1.03 * truth.perplexity(fresh)
     assert mine.perplexity(fresh) == pytest.approx(np.exp(-mine.score(fresh)))
-    # Every topic is found, up to order.
+    # The fit finds every topic, up to order.
     found = mine.components_ / mine.components_.sum(axis=1, keepdims=True)
     distances = np.abs(found[:, None] - topics[None]).sum(axis=2) / 2
     assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3] and distances.min(axis=1).max() < 0.1
 
 
-def test_topics_take_sparse_counts_as_they_are(corpus):
+def test_topics_accept_any_sparse_counts(corpus):
     counts, fresh, _ = corpus
     mine = LatentDirichletAllocation(4, random_state=0, max_iter=2).fit(counts)
     dense = clone(mine).fit(counts.toarray())
     assert np.array_equal(mine.components_, dense.components_)
-    # Entries out of order, repeated and zero mean what they mean in a matrix.
+    # Unsorted, repeated and zero entries have their usual meaning.
     parts = counts.tocoo()
     rows, columns = np.r_[parts.row, parts.row], np.r_[parts.col, parts.col]
     halves = np.r_[parts.data / 2, parts.data / 2]
@@ -286,9 +286,9 @@ def test_topics_take_sparse_counts_as_they_are(corpus):
     assert np.array_equal(untidy.data, kept)
     shares = mine.transform(fresh)
     assert np.allclose(shares.sum(axis=1), 1) and shares.min() > 0
-    # A wide matrix that would be 80 GB as a dense one.
-    places = np.arange(20_000), np.arange(20_000) * 25
-    wide = sparse.csr_matrix((np.ones(20_000), places), shape=(20_000, 500_000))
+    # This matrix would have 80 GB if it were dense.
+    indices = np.arange(20_000), np.arange(20_000) * 25
+    wide = sparse.csr_matrix((np.ones(20_000), indices), shape=(20_000, 500_000))
     assert LatentDirichletAllocation(2, max_iter=1, random_state=0).fit(wide).components_.shape == (2, 500_000)
     with pytest.raises(ValueError, match="[Nn]egative"):
         mine.fit(-counts)
@@ -296,7 +296,7 @@ def test_topics_take_sparse_counts_as_they_are(corpus):
         mine.fit("no.corpus")
 
 
-def test_scores_of_a_corpus_are_those_of_the_command(corpus, tmp_path):
+def test_scores_of_a_corpus_equal_the_scores_of_the_command(corpus, tmp_path):
     counts, fresh, _ = corpus
     words = [f"w{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(counts.shape[1])]
     (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
@@ -320,14 +320,14 @@ def test_other_threads_run_during_a_fit():
     while fit.is_alive():
         time.sleep(0.001)
         turns += 1
-    # A fit that kept the interpreter would leave a turn or two.
+    # A fit that held the interpreter lock would allow one or two iterations.
     assert turns > 20
 
 
 def test_control_c_stops_a_fit():
     counts = np.random.default_rng(0).poisson(0.2, size=(4000, 500))
     timer = threading.Timer(1.0, lambda: signal.raise_signal(signal.SIGINT))
-    # Jobs in the background of a shell ignore interrupts.
+    # Background jobs of a shell ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         timer.start()
@@ -349,7 +349,7 @@ def waves():
     return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1], rng
 
 
-def test_regression_is_that_of_scikit_learn(waves):
+def test_regression_agrees_with_scikit_learn(waves):
     from sklearn.gaussian_process import GaussianProcessRegressor as Theirs
     from sklearn.gaussian_process.kernels import RBF as Square
     from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
@@ -357,13 +357,13 @@ def test_regression_is_that_of_scikit_learn(waves):
     X, f, rng = waves
     y = f + rng.normal(scale=0.2, size=len(f))
     at = rng.uniform(-3, 3, size=(30, 2))
-    told = {"noise_variance": 0.04, "standardise": False}
-    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), **told).fit(X, y)
+    settings = {"noise_variance": 0.04, "standardise": False}
+    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), **settings).fit(X, y)
     theirs = Theirs(ConstantKernel(1.5) * Square(0.8), alpha=0.04, optimizer=None).fit(X, y)
     for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
         assert np.allclose(mine, other, atol=1e-5)
     assert fixed.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-4)
-    # Learnt hyperparameters are at the same maximum.
+    # Both learn the hyperparameters at the same maximum.
     point = {"hyperparameters": "point", "standardise": False}
     learnt = GaussianProcessRegressor("gp(rbf)", **point).fit(X, y)
     theirs = Theirs(ConstantKernel() * Square() + WhiteKernel(), n_restarts_optimizer=3, random_state=0).fit(X, y)
@@ -371,13 +371,13 @@ def test_regression_is_that_of_scikit_learn(waves):
     assert learnt.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-3)
     assert np.allclose(learnt.predict(at), theirs.predict(at), atol=1e-2)
     assert learnt.hyperparameters_["likelihood.variance"] == pytest.approx(theirs.kernel_.k2.noise_level, rel=0.01)
-    # On another scale the same function is found.
+    # Other scales give the same function.
     scaled = GaussianProcessRegressor("gp(rbf)").fit(X, 1000 + 50 * y)
     same = 1000 + 50 * GaussianProcessRegressor("gp(rbf)").fit(X, y).predict(at)
     assert np.allclose(scaled.predict(at), same, atol=0.1)
 
 
-def test_a_robust_regression_is_not_moved_by_outliers(waves):
+def test_a_robust_regression_ignores_outliers(waves):
     X, f, rng = waves
     y = f + rng.normal(scale=0.1, size=len(f))
     y[::10] += 15
@@ -400,7 +400,7 @@ def test_classification_agrees_with_scikit_learn(waves):
         kernel = RBF(1.0, variance=2.0, fixed=True)
         mine = GaussianProcessClassifier(kernel, bound=bound, standardise=False).fit(X, y)
         assert mine.trusted_ and list(mine.classes_) == ["no", "yes"]
-        # Laplace's approximation against the best Gaussian: they differ by less than this.
+        # Laplace's approximation and the best Gaussian differ by less than this.
         assert np.abs(mine.predict_proba(at) - theirs.predict_proba(at)).max() < 0.03
         assert mine.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=0.5)
     assert (mine.predict(at) == theirs.predict(at)).mean() > 0.95
@@ -430,7 +430,7 @@ def test_counts_with_exposures(waves):
         model.fit(X, y, exposure=-exposure)
 
 
-def test_kernels_are_the_specifications_of_the_command(waves, tmp_path):
+def test_kernels_equal_specifications_of_the_command(waves, tmp_path):
     X, f, _ = waves
     assert str(RBF(2.0, variance=1.5, ard=True) * Linear() + Constant(variance=3, fixed=True)) == (
         "gp(rbf, ard, lengthscale~2.0, variance~1.5) * gp(linear) + gp(constant, variance=3.0)"
@@ -454,7 +454,7 @@ def test_kernels_are_the_specifications_of_the_command(waves, tmp_path):
         GaussianProcessRegressor("gp(rbff)").fit(X, f)
 
 
-def test_functions_are_drawn_together(waves):
+def test_draws_of_functions_are_joint(waves):
     X, f, rng = waves
     model = GaussianProcessRegressor(RBF(), random_state=0).fit(X, f + rng.normal(scale=0.2, size=len(f)))
     at = np.array([X[0], X[0] + 0.01, X[0] + 100.0])
@@ -463,12 +463,12 @@ def test_functions_are_drawn_together(waves):
     assert drawn.shape == (3, 4000)
     np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=4 * sd.max() / 60)
     np.testing.assert_allclose(drawn.std(axis=1), sd, rtol=0.06)
-    # Neighbours go together.
+    # Neighbouring values are correlated.
     assert np.std(drawn[0] - drawn[1]) < 0.3 * sd[0]
     np.testing.assert_array_equal(model.sample_y(at, n_samples=2, random_state=3), drawn[:, :2])
 
 
-def test_names_of_columns_are_those_of_a_data_frame(waves):
+def test_columns_have_the_names_of_a_data_frame(waves):
     pandas = pytest.importorskip("pandas")
     X, f, rng = waves
     f = f + rng.normal(scale=0.1, size=len(f))
@@ -511,7 +511,7 @@ def test_linear_regression_is_the_exact_conjugate_posterior(design):
     assert model.trusted_
 
 
-def test_variances_are_learnt_by_the_marginal_likelihood(design):
+def test_the_marginal_likelihood_determines_variances(design):
     from scipy.optimize import minimize
 
     X, f, rng = design
@@ -528,21 +528,21 @@ def test_variances_are_learnt_by_the_marginal_likelihood(design):
     assert np.allclose(learnt, np.exp(best.x), rtol=0.02)
 
 
-def test_raw_columns_are_regressed_as_by_ridge_regression():
+def test_raw_columns_agree_with_ridge_regression():
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import BayesianRidge
 
     X, y = load_diabetes(return_X_y=True)
     model = BayesianLinear().fit(X, y)
     assert model.trusted_ and model.score(X, y) > BayesianRidge().fit(X, y).score(X, y) - 0.01
-    # Units are only units.
+    # Results do not depend on units.
     moved = BayesianLinear().fit(1e5 + 1e-3 * X, 1e4 + 1e3 * y)
     assert np.allclose(moved.predict(1e5 + 1e-3 * X), 1e4 + 1e3 * model.predict(X), rtol=1e-4)
     assert np.allclose(moved.coef_, 1e6 * model.coef_, rtol=1e-2)
 
 
 def grid_posterior(log_density):
-    """Means and standard deviations of a density over two numbers, by integration."""
+    """Computes means and standard deviations of a bivariate density by quadrature."""
     axis = np.linspace(-8, 8, 801)
     a, b = np.meshgrid(axis, axis, indexing="ij")
     logs = log_density(a, b)
@@ -565,7 +565,7 @@ def test_logistic_regression_against_integration():
         return special.log_expit(signs * eta).sum(axis=-1) - (a**2 + b**2) / 8
 
     means, deviations = grid_posterior(log_density)
-    # The best Gaussian of a posterior with some skew: within a few percent of a standard deviation.
+    # The posterior is slightly skewed, so the best Gaussian is within a few percent of a standard deviation.
     assert np.abs(model.coef_[0] - means).max() < 0.05 * deviations.min()
     assert np.allclose(model.coef_std_[0], deviations, rtol=0.05)
     assert model.trusted_ and model.score(X, y) > 0.65
@@ -615,7 +615,7 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
     order = np.argsort(-theirs.weights_)
     assert np.allclose(mine.means_, theirs.means_[order], atol=0.1)
     assert np.abs(mine.predict_proba(X) - theirs.predict_proba(X)[:, order]).max() < 0.15
-    # Their prior has the covariance of all points, which widens components; this one's has a tenth of it.
+    # scikit-learn's prior has the covariance of all points, which widens components. Jensen's prior has a tenth of it.
     assert mine.score(X) == pytest.approx(theirs.score(X), abs=0.2)
     own = np.array([np.cov(X[labels == k].T) for k in range(3)])
     expected = own if shape == "full" else own.diagonal(axis1=1, axis2=2)
@@ -627,14 +627,14 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
         assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
 
 
-def test_a_mixture_takes_missing_values_and_priors(clusters):
+def test_a_mixture_accepts_missing_values_and_priors(clusters):
     X, labels, centres = clusters
     holes = X.copy()
     rng = np.random.default_rng(1)
     holes[rng.random(len(X)) < 0.2, 0] = np.nan
     mine = BayesianGaussianMixture(3, n_init=5, random_state=0).fit(holes)
     assert mine.trusted_ and np.allclose(mine.means_, centres, atol=0.5)
-    # The density of a row of which one value is known is that of all rows with it: the integral over the other.
+    # The density of a row with one missing value is the integral over that value.
     grid = np.column_stack([np.linspace(-60, 60, 2401), np.full(2401, 1.5)])
     whole = np.exp(mine.score_samples(grid)).sum() * 0.05
     assert mine.score_samples([[np.nan, 1.5]])[0] == pytest.approx(np.log(whole), abs=1e-3)
@@ -648,7 +648,7 @@ def test_a_mixture_takes_missing_values_and_priors(clusters):
     assert (tight.covariances_[:, 0, 0] < 0.5 * wide.covariances_[:, 0, 0]).all()
 
 
-def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp_path):
+def test_a_mixture_equals_the_fit_of_the_command_and_keeps_the_best_start(clusters, tmp_path):
     X, *_ = clusters
     np.save(tmp_path / "X.npy", X)
     command("mixture", "fit", tmp_path / "X.npy", "--components", 3, "--seed", 2, "--out", tmp_path / "out", "--quiet")
@@ -661,14 +661,14 @@ def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp
         small = BayesianGaussianMixture(3, random_state=0, n_init=3, batch_size=30, max_iter=40).fit(X)
     assert mine.lower_bound_ == theirs["elbo"]
     assert mine.means_.tolist() == [row["mean"] for row in theirs["components"]]
-    # Starts may find one optimum with components in another order, whose sums are rounded otherwise.
+    # Two starts may find one optimum with components in different orders, which changes the rounding of sums.
     assert best.lower_bound_ == pytest.approx(max(starts), rel=1e-12)
     assert small.lower_bound_ > max(starts) - 1
 
 
-def test_states_of_a_chain_are_found_by_their_order():
+def test_a_chain_finds_states_by_their_order():
     rng = np.random.default_rng(0)
-    # The emissions overlap: the order of the rows tells the states apart.
+    # The emissions overlap, so only the order of the rows identifies the states.
     states = (np.arange(600) // 50) % 2
     X = np.where(states, 1.0, -1.0)[:, None] + rng.normal(size=(600, 1))
     chain = HiddenMarkov(2, n_init=5, random_state=0).fit(X, lengths=[300, 300])
@@ -719,7 +719,7 @@ def test_a_linear_auto_encoder_finds_the_subspace():
     assert model.trusted_
     rebuilt = model.inverse_transform(model.transform(X))
     assert np.mean((rebuilt - X) ** 2) < 0.06 * X.var()
-    # The bound reaches the log density of the model that made the rows.
+    # The bound reaches the log density of the true model.
     covariance = directions.T @ directions + 0.09 * np.eye(8)
     truth = stats.multivariate_normal(np.zeros(8), covariance).logpdf(X).mean()
     assert truth - 0.2 < model.score(X) < truth + 0.1
@@ -731,6 +731,46 @@ def test_a_linear_auto_encoder_finds_the_subspace():
     assert list(model.get_feature_names_out()) == ["autoencoder0", "autoencoder1"]
 
 
+def test_auto_encoders_of_counts_find_kinds_of_cells():
+    rng = np.random.default_rng(2)
+    shares = rng.dirichlet(np.full(30, 0.5), size=2)
+    kinds, totals = rng.integers(2, size=500), rng.integers(50, 500, size=500)
+    X = rng.poisson(totals[:, None] * shares[kinds] * rng.gamma(2, 0.5, size=(500, 30)))
+    model = AutoEncoder(
+        1, hidden=(12,), decoder="negative-binomial", library_size=True, max_iter=60, optimizer="adam",
+        learning_rate=0.01, validation_fraction=0.2, random_state=0,
+    ).fit(X)  # fmt: skip
+    assert model.trusted_ and model.info_["baseline"]["model"] == "independent negative binomial counts"
+    codes = model.transform(X)[:, 0]
+    assert max(np.mean((codes > np.median(codes)) == (kinds == kind)) for kind in (0, 1)) > 0.9
+    # The density with the sizes and shares that made the rows.
+    mean = X.sum(axis=1, keepdims=True) * shares[kinds]
+    truth = stats.nbinom(2, 2 / (2 + mean)).logpmf(X).sum(axis=1).mean()
+    assert truth - 2 < model.score(X) < truth + 2
+
+
+def test_auto_encoders_impute_missing_values():
+    rng = np.random.default_rng(3)
+    loadings = np.array([1.0, -2.0, 0.5, 3.0, 1.5])
+    X = rng.normal(size=(400, 1)) * loadings + 0.2 * rng.normal(size=(400, 5)) + 10
+    gaps = rng.random(X.shape) < 0.2
+    gaps[gaps.all(axis=1)] = False
+    model = AutoEncoder(
+        1, hidden=(16,), max_iter=300, batch_size=20, optimizer="adam", learning_rate=0.01, random_state=0
+    ).fit(np.where(gaps, np.nan, X))
+    assert model.info_["missing_values"] == gaps.sum()
+    complete = model.impute(np.where(gaps, np.nan, X))
+    assert np.array_equal(complete[~gaps], X[~gaps])
+    assert np.mean((complete - X)[gaps] ** 2) < 0.15 * np.mean((X - 10)[gaps] ** 2)
+    # The density of the values that are present.
+    covariance = np.outer(loadings, loadings) + 0.04 * np.eye(5)
+    truth = [
+        stats.multivariate_normal(np.full((~gap).sum(), 10), covariance[np.ix_(~gap, ~gap)]).logpdf(row[~gap])
+        for row, gap in zip(X, gaps, strict=True)
+    ]
+    assert abs(model.score(np.where(gaps, np.nan, X)) - np.mean(truth)) < 0.5
+
+
 def test_auto_encoders_of_binary_rows_and_validation():
     rng = np.random.default_rng(1)
     prototypes = rng.random((4, 20)) < 0.5
@@ -738,7 +778,7 @@ def test_auto_encoders_of_binary_rows_and_validation():
     model = AutoEncoder(
         2, hidden=(30,), decoder="bernoulli", max_iter=40, validation_fraction=0.2, n_iter_no_change=10, random_state=0
     ).fit(X)
-    # Less than what independent pixels need, by their own shares.
+    # The model needs fewer nats than independent pixels with their own frequencies.
     shares = X.mean(axis=0)
     alone = (X * np.log(shares) + (1 - X) * np.log1p(-shares)).sum(axis=1).mean()
     assert model.score(X) > alone + 2

@@ -1,4 +1,4 @@
-"""The units of X and y say nothing: other origins and scales change densities by the Jacobian, and predictions by the map."""
+"""Units of X and y do not matter: other origins and scales change densities by the Jacobian, and predictions by the map."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from jensen.sklearn import (  # noqa: E402
     HiddenMarkov,
 )
 
-#: An origin in standard deviations, and a scale, of every column.
+#: An origin in standard deviations, and a scale, for every column.
 UNITS = [
     [(0.0, 1.0), (1e6, 1e-6), (-1e6, 1e6)],
     [(1e6, 1e6), (3.0, -1e-6), (-1e3, 2.5)],
@@ -36,7 +36,7 @@ COUNTS = RNG.poisson(np.exp(ETA))
 
 
 def moved(columns, units):
-    """The columns in other units, and Σ log |scale|."""
+    """Returns the columns in other units, and Σ log |scale|."""
     scales = np.array([scale for _, scale in units])
     origins = np.array([origin for origin, _ in units]) * columns.std(0) * np.abs(scales)
     return origins + scales * columns, np.log(np.abs(scales)).sum()
@@ -74,11 +74,11 @@ def test_factors_have_one_scale():
 
 @pytest.mark.parametrize("units", UNITS)
 def test_autoencoders(units):
-    # Of a scale below 0 the networks see the mirror image, and learn other weights.
+    # With a negative scale the networks see the mirror image, and learn other weights.
     there, log = moved(GROUPS, [(origin, abs(scale)) for origin, scale in units])
     make = AutoEncoder(1, hidden=(8,), max_iter=20, batch_size=10, optimizer="adam", learning_rate=0.02, random_state=0)
     one, other = make.fit(GROUPS).score_samples(GROUPS), make.fit(there).score_samples(there)
-    # Single precision, over some hundred steps.
+    # Training has some hundred steps in single precision.
     assert np.abs(other + log - one).max() < 2e-2
 
 
@@ -119,7 +119,7 @@ def test_counts(make, units):
     assert np.abs(make.fit(there, COUNTS).predict(there) / one - 1).max() < 1e-3
 
 
-def test_columns_that_say_nothing_are_named():
+def test_uninformative_columns_are_named():
     more = np.column_stack([X, np.full(90, 3.5), 5.0 - 1e3 * X[:, 1]])
     for make, given in [
         (BayesianLinear(), (NUMBERS,)),

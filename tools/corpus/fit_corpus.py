@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Fits every model of the corpus with the jensen command and tabulates what it says.
+"""Fits every model of the corpus with the jensen command, and tabulates the results.
 
     cargo build --release -p jensen-cli
     python3 tools/corpus/fit_corpus.py --jensen target/release/jensen --seeds 1,2,3 \
         --json corpus.json --markdown corpus.md [MODEL ...] [-- FLAGS OF jensen fit]
 
-Every folder below models/ with a model.stan (models/failures included) is fitted once a seed.
-A model's row shows the run of the first seed, and over all seeds the spread of the bound: a seed
-whose bound is higher by more than one nat than a converged run's tells that the latter stopped at a
-poorer optimum. The exit status is 1 when any run crashed, failed inside (5), refused the model (3),
-answered with something that is no JSON, or exceeded --timeout.
+The script fits every folder below models/ with a model.stan, including models/failures, once for each seed. A row of the table shows
+the run with the first seed, and the spread of the bound over all seeds. If the bound of one seed is more than one nat above the bound of
+a converged run, the latter stopped at a poorer optimum. The exit status is 1 if a run crashed, had an internal error (5), rejected the
+model (3), printed invalid JSON, or exceeded --timeout.
 """
 
 import argparse
@@ -53,7 +52,7 @@ def folders(corpus, wanted):
 
 
 def run(args, name, folder, seed):
-    """One run: what fit.json says, the exit code, wall-clock seconds and the end of stderr."""
+    """Runs one fit, and returns fit.json, the exit code, wall-clock seconds and the end of stderr."""
     command = [args.jensen, "fit", str(folder / "model.stan")]
     data = folder / "data.json"
     if data.exists():
@@ -82,7 +81,7 @@ def number(value, form):
 
 
 def table(rows, seeds):
-    """The markdown table, one line a model."""
+    """Returns the table as Markdown, one line per model."""
     several = len(seeds) > 1
     head = ["model", "dim", "exit", "converged", "trusted", "family", "ELBO", "± se", "k̂", "build s", "fit s"]
     if several:
@@ -119,7 +118,7 @@ def table(rows, seeds):
 
 
 def summary(rows):
-    """Counts, times and the runs that beat a converged one by more than a nat."""
+    """Returns counts, times, and runs whose bound is more than a nat above a converged run."""
     good = [row for row in rows if "problem" not in row]
     small = [row["seconds"]["fit"] for row in good if row["dim"] <= 200]
     lines = [

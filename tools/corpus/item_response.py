@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a two-parameter item response model and made-up answers of five hundred and five thousand people to twenty items.
+"""Writes a two-parameter item response model, and simulated answers of five hundred and five thousand people to twenty items.
 
     python3 tools/corpus/item_response.py FOLDER
     jensen fit FOLDER/item_response.stan FOLDER/5000.json

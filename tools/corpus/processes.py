@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes programs with a Gaussian process whose values are parameters with a multivariate normal prior, with made-up data, a
-folder each.
+"""Writes programs with a Gaussian process whose values are parameters with a multivariate normal prior, and simulated data.
 
     python3 tools/corpus/processes.py FOLDER
     jensen fit FOLDER/counts/model.stan FOLDER/counts/data.json

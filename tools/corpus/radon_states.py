@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes a hierarchical model in the form of the radon study over all states, and made-up data of three sizes.
+"""Writes a hierarchical model in the form of a radon model over all states, and made-up data of three sizes.
 
     python3 tools/corpus/radon_states.py FOLDER        (needs numpy)
     jensen fit FOLDER/radon.stan FOLDER/777.json --family meanfield
 
 777.json has 386 counties and 12 573 houses, 2005.json 1 000 and 20 000, 10005.json 5 000 and 60 000; a file's name is
-the number of dimensions. Counties differ in size as the study's do.
+the number of dimensions. The sizes of counties differ as in the radon data.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes programs whose series are made of standard normal shocks, with made-up data, a folder each.
+"""Writes programs that build series from standard normal shocks, and simulated data.
 
     python3 tools/corpus/series.py FOLDER
     jensen fit FOLDER/walk/model.stan FOLDER/walk/data.json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a stochastic volatility model, centred, and made-up data of a thousand, three and ten thousand days, a folder each.
+"""Writes a centred stochastic volatility model, and simulated data of 1000, 3000 and 10 000 days.
 
     python3 tools/corpus/volatility.py FOLDER
     jensen fit FOLDER/1000/model.stan FOLDER/1000/data.json

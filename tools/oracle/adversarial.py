@@ -2,19 +2,19 @@
 
     python tools/oracle/adversarial.py [--out models/adversarial]
 
-Needs numpy and scipy. Every folder holds model.stan (its data stand in the program) and answer.json:
+The script needs numpy and scipy. Every folder holds model.stan, which includes its data, and answer.json:
 
-    kind    "proper"      one mode, moments below
-            "several"     several modes, moments below are of the whole posterior
-            "heavy"       no second moment, or none that thousands of draws show: an sd that is null must not be told
-            "improper"    no posterior at all, or an unbounded density: trusting any answer is wrong
-    about   what is hard
-    moments name -> [mean, sd, excess kurtosis], of constrained values; the kurtosis says how precisely draws can
-            show the sd, and where it does not exist (null) they cannot; where mean and sd are null, no draws show
-            them, and a fit that tells an sd is wrong
+    kind    "proper"      one mode; `moments` has its moments
+            "several"     several modes; `moments` has the moments of the whole posterior
+            "heavy"       the second moment does not exist, or thousands of draws cannot show it; a fit must report null for the sd
+            "improper"    the posterior does not exist, or the density is unbounded; a fit must not be trusted
+    about   the difficulty
+    moments name -> [mean, sd, excess kurtosis] of constrained values. The kurtosis determines how precisely draws show the
+            sd. It is null if the fourth moment does not exist. If mean and sd are null, no number of draws shows
+            them, and a fit that reports an sd is wrong.
 
-Moments are closed forms, or quadrature: on one or two dimensions by scipy (relative error below 1e-8), on three by the
-trapezoidal rule on a grid; one of twice the width moves no moment by a thousandth of an sd.
+Moments are closed forms or quadrature. In one or two dimensions scipy computes them (relative error below 1e-8). In three
+dimensions the trapezoidal rule on a grid computes them; a grid of twice the width changes no moment by a thousandth of an sd.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from scipy import integrate, special, stats
 
 MODELS = []
 
-# Mean and sd that must not be told.
-UNTOLD = (None, None, None)
+# A fit must not report this mean and sd.
+UNDEFINED = (None, None, None)
 
 
 def add(name, kind, about, program, moments=None):
@@ -82,8 +82,8 @@ def scalars():
     for nu in (30, 10, 5, 3):
         one(f"student_{nu}", f"Tails of a Student t with {nu} degrees of freedom", f"student_t({nu}, 0, 1)", stats.t(nu))
     one("student_2", "A Student t without a variance", "student_t(2, 0, 1)", kind="heavy")
-    one("cauchy", "A Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", answer=UNTOLD)
-    one("half_cauchy", "A half-Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", bounds=positive, answer=UNTOLD)
+    one("cauchy", "A Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", answer=UNDEFINED)
+    one("half_cauchy", "A half-Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", bounds=positive, answer=UNDEFINED)
     one("double_exponential", "A kink at the mode", "double_exponential(0, 1)", stats.laplace())
     one("logistic", "A logistic distribution", "logistic(0, 1)", stats.logistic())
     one("gumbel", "A Gumbel distribution", "gumbel(0, 1)", stats.gumbel_r())
@@ -97,9 +97,9 @@ def scalars():
         one(f"gamma_{a}".replace(".", "_"), f"gamma({a}, {a})", f"gamma({a}, {a})", stats.gamma(a, scale=1 / a), bounds=positive)
     one("inverse_gamma_3", "An inverse gamma whose variance barely exists", "inv_gamma(3, 2)", stats.invgamma(3, scale=2), bounds=positive)
     one("inverse_gamma_10", "An inverse gamma", "inv_gamma(10, 9)", stats.invgamma(10, scale=9), bounds=positive)
-    one("inverse_gamma_1", "An inverse gamma without a mean", "inv_gamma(1, 1)", kind="heavy", bounds=positive, answer=UNTOLD)
-    one("pareto_0p8", "A Pareto distribution without a mean", "pareto(1, 0.8)", kind="heavy", bounds="<lower=1>", answer=UNTOLD)
-    one("lognormal_3", "A lognormal whose mean, 90, and sd, 8100, hang on one draw of thousands", "lognormal(0, 3)", kind="heavy", bounds=positive, answer=UNTOLD)
+    one("inverse_gamma_1", "An inverse gamma without a mean", "inv_gamma(1, 1)", kind="heavy", bounds=positive, answer=UNDEFINED)
+    one("pareto_0p8", "A Pareto distribution without a mean", "pareto(1, 0.8)", kind="heavy", bounds="<lower=1>", answer=UNDEFINED)
+    one("lognormal_3", "A lognormal whose mean, 90, and sd, 8100, depend on one draw in thousands", "lognormal(0, 3)", kind="heavy", bounds=positive, answer=UNDEFINED)
     one("lognormal_unit", "A lognormal", "lognormal(0, 1)", stats.lognorm(1), bounds=positive)
     one("lognormal_narrow", "A narrow lognormal", "lognormal(5, 0.1)", stats.lognorm(0.1, scale=math.exp(5)), bounds=positive)
     one("weibull_half", "A Weibull with a pole at zero", "weibull(0.5, 1)", stats.weibull_min(0.5), bounds=positive)
@@ -143,7 +143,7 @@ def targets():
         about = f"Two unit normals {gap} apart, the left one with {weight} of the mass"
         name = f"two_modes_{gap}_{weight}".replace(".", "p")
         add(name, "several", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += log_mix({weight}, normal_lpdf(x | {-h}, 1), normal_lpdf(x | {h}, 1));\n}}", {"x": [mean, sd]})
-    about = "A broad and a narrow normal at one place"
+    about = "A broad and a narrow normal with the same mean"
     add("spike_and_slab_narrow", "proper", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += log_mix(0.5, normal_lpdf(x | 0, 0.1), normal_lpdf(x | 0, 3));\n}}", {"x": [0.0, math.sqrt(0.5 * 0.01 + 0.5 * 9)]})
     about = "Three modes of equal mass"
     add("three_modes", "several", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  vector[3] l = [normal_lpdf(x | -8, 1), normal_lpdf(x | 0, 1), normal_lpdf(x | 8, 1)]';\n  target += log_sum_exp(l);\n}}", {"x": [0.0, math.sqrt(1 + 2 / 3 * 64)]})
@@ -209,7 +209,7 @@ def eight(y, noise, scale_prior, about, name, centred, mu_sd=5.0):
         var = k * noise**2 + (1 - k) ** 2 / precision
         return log_like, mean, 1 / precision, theta, var
 
-    # On the log scale of tau, by a fine trapezoidal rule: the integrand is analytic and dies at both ends.
+    # On the log scale of tau, by a fine trapezoidal rule: the integrand is analytic and vanishes at both ends.
     u = np.linspace(-25, 12, 20001)
     rows = [given(math.exp(x)) for x in u]
     log_w = np.array([row[0] + log_prior(math.exp(x)) + x for row, x in zip(rows, u)])
@@ -256,8 +256,8 @@ def hierarchies():
             eight(y, np.full(J, noise), exponential(1), f"{J} groups with effects of sd {tau} seen with noise {noise}, {how}", label, centred)
 
 
-def shelves():
-    """Effects seen with unit noise and a precision with the prior gamma(0.001, 0.001), which is anything up to a thousand where they are equal."""
+def tail_modes():
+    """Effects observed with unit noise. Their precision has the prior gamma(0.001, 0.001); equal effects allow any precision up to a thousand."""
     seen = np.array([-1.0, 0.05, 1.7, -1.35, 3.3, -2.6])
     for part, spread in (("fifteenth", 0.9), ("sixth", 0.8)):
         y = np.round(spread * seen, 3)
@@ -277,9 +277,9 @@ def shelves():
             return [float(mean), math.sqrt(square), float(fourth / square**2 - 3)]
 
         answer = {"log_precision": of(u), "scale": of(np.exp(-u / 2)), "effect[5]": of(y[4] / (1 + precision), 1 / (1 + precision))}
-        about = f"A precision that the data know, and a shelf with a {part} of the mass where they do not"
+        about = f"A precision that the data determine, and a separated tail mode with a {part} of the mass in which they do not"
         data = f"transformed data {{\n  vector[6] y = {y.tolist()}';\n}}"
-        add(f"shelf_{part}", "proper", about, f"// {about}.\n{data}\nparameters {{\n  real<lower=0> precision;\n  vector[6] effect;\n}}\ntransformed parameters {{\n  real log_precision = log(precision);\n  real scale = inv_sqrt(precision);\n}}\nmodel {{\n  precision ~ gamma(0.001, 0.001);\n  effect ~ normal(0, scale);\n  y ~ normal(effect, 1);\n}}", answer)
+        add(f"separated_tail_{part}", "proper", about, f"// {about}.\n{data}\nparameters {{\n  real<lower=0> precision;\n  vector[6] effect;\n}}\ntransformed parameters {{\n  real log_precision = log(precision);\n  real scale = inv_sqrt(precision);\n}}\nmodel {{\n  precision ~ gamma(0.001, 0.001);\n  effect ~ normal(0, scale);\n  y ~ normal(effect, 1);\n}}", answer)
 
 
 def horseshoes():
@@ -403,7 +403,7 @@ def improper():
 
 
 def fresh():
-    """Other sizes of the shapes above, and shapes between them: what limits were not chosen on."""
+    """Other sizes of the shapes above, and shapes between them. No limit was chosen on them."""
     positive, unit = "<lower=0>", "<lower=0, upper=1>"
 
     def free(name, kind, about, parameters, model, answer=None):
@@ -530,8 +530,8 @@ def vector(values):
 
 def tails():
     """Posteriors with moments that do not exist."""
-    def heavy(name, about, data, parameters, model, untold):
-        add(name, "heavy", about, f"// {about}.\ntransformed data {{\n{data}\n}}\nparameters {{\n{parameters}\n}}\nmodel {{\n{model}\n}}", dict.fromkeys(untold, UNTOLD))
+    def heavy(name, about, data, parameters, model, undefined):
+        add(name, "heavy", about, f"// {about}.\ntransformed data {{\n{data}\n}}\nparameters {{\n{parameters}\n}}\nmodel {{\n{model}\n}}", dict.fromkeys(undefined, UNDEFINED))
 
     heavy("three_normals_flat", "Location and scale of three observations under flat priors: neither has a mean", "  vector[3] y = [1.3, -0.4, 2.2]';", "  real mu;\n  real<lower=0> sigma;", "  y ~ normal(mu, sigma);", ["mu", "sigma"])
     heavy("separated_cauchy", "Outcomes that a predictor separates, under Cauchy priors: the slope has no mean", "  vector[8] x = [-2.1, -1.4, -0.9, -0.3, 0.2, 0.8, 1.5, 2.4]';\n  array[8] int y = {0, 0, 0, 0, 1, 1, 1, 1};", "  real a;\n  real b;", "  a ~ cauchy(0, 10);\n  b ~ cauchy(0, 2.5);\n  y ~ bernoulli_logit(a + b * x);", ["b"])
@@ -539,7 +539,7 @@ def tails():
 
 
 def masses():
-    """Mass where an approximation that fits well does not look: slabs, other modes, tails."""
+    """Mass that a well-fitting approximation misses: slabs, other modes, tails."""
     def free(name, kind, about, program, answer):
         add(name, kind, about, f"// {about}.\n{program}", answer)
 
@@ -612,7 +612,7 @@ def masses():
     days, people = np.arange(1.0, 9.0), 1e5
 
     def infected(beta, gamma, li, steps=10):
-        """Infected people at the end of each day, by Runge and Kutta's fourth-order rule."""
+        """Infected people at the end of each day, by the fourth-order Runge-Kutta method."""
         i = people / (1 + np.exp(-li))
         s, h, out = people - i, 1 / steps, []
         rate = lambda s, i: (-beta * s * i / people, beta * s * i / people - gamma * i)
@@ -627,7 +627,7 @@ def masses():
         return out
 
     counts = rng.poisson([float(v) for v in infected(np.array(0.9), np.array(0.35), np.array(-10.0))])
-    about = "The first eight days of an epidemic by a differential equation, which show growth and hardly recovery: bent, with a long tail"
+    about = "The first eight days of an epidemic by a differential equation, which show growth and hardly any recovery: curved, with a long tail"
 
     def epidemic(growth, lg, li):
         gamma = np.exp(lg)
@@ -639,7 +639,7 @@ def masses():
 
     axes = (np.linspace(0.42, 0.68, 105), np.linspace(-8, 2.8, 109), np.linspace(-10.7, -9.2, 97))
     answer = on_grid(epidemic, axes, {"beta": lambda r, g, i: np.exp(g) + r, "gamma": lambda r, g, i: np.exp(g), "li": lambda r, g, i: i})
-    free("epidemic_bent", "proper", about, f"functions {{\n  vector rate(real t, vector y, real beta, real gamma) {{\n    real fresh = beta * y[1] * y[2] / 1e5;\n    return [-fresh, fresh - gamma * y[2]]';\n  }}\n}}\ntransformed data {{\n  array[8] int y = {{{', '.join(map(str, counts))}}};\n}}\nparameters {{\n  real<lower=0> beta;\n  real<lower=0> gamma;\n  real li;\n}}\nmodel {{\n  real first = 1e5 * inv_logit(li);\n  array[8] vector[2] state = ode_rk45(rate, [1e5 - first, first]', 0, linspaced_array(8, 1, 8), beta, gamma);\n  beta ~ lognormal(0, 1);\n  gamma ~ lognormal(-1, 1.5);\n  li ~ normal(-10, 2);\n  for (n in 1 : 8) y[n] ~ poisson(state[n][2]);\n}}", answer)
+    free("epidemic_curved", "proper", about, f"functions {{\n  vector rate(real t, vector y, real beta, real gamma) {{\n    real fresh = beta * y[1] * y[2] / 1e5;\n    return [-fresh, fresh - gamma * y[2]]';\n  }}\n}}\ntransformed data {{\n  array[8] int y = {{{', '.join(map(str, counts))}}};\n}}\nparameters {{\n  real<lower=0> beta;\n  real<lower=0> gamma;\n  real li;\n}}\nmodel {{\n  real first = 1e5 * inv_logit(li);\n  array[8] vector[2] state = ode_rk45(rate, [1e5 - first, first]', 0, linspaced_array(8, 1, 8), beta, gamma);\n  beta ~ lognormal(0, 1);\n  gamma ~ lognormal(-1, 1.5);\n  li ~ normal(-10, 2);\n  for (n in 1 : 8) y[n] ~ poisson(state[n][2]);\n}}", answer)
 
 
 def write(out):
@@ -659,7 +659,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/adversarial"))
     args = parser.parse_args()
-    for group in (scalars, targets, planes, hierarchies, shelves, horseshoes, regressions, dimensions, shapes, improper, fresh, tails, masses):
+    for group in (scalars, targets, planes, hierarchies, tail_modes, horseshoes, regressions, dimensions, shapes, improper, fresh, tails, masses):
         group()
     assert len({m[0] for m in MODELS}) == len(MODELS)
     write(args.out)

@@ -1,9 +1,9 @@
-"""Values and gradients at the bounds of domains, of Stan's functions: `crates/stan/tests/reference/boundaries.tsv`.
+"""Computes values and gradients of Stan's functions at the bounds of their domains: `crates/stan/tests/reference/boundaries.tsv`.
 
     python boundaries.py
 
-Needs the package stanli (0.24). A line is an expression of the vector x, its point, the log density that it makes and the
-gradient; only points where these are finite are kept.
+The script needs the package stanli (0.24). A line has an expression in the vector x, a point, the resulting log density and its
+gradient. The file has only points with finite values and gradients.
 """
 
 import math

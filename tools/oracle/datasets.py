@@ -1,11 +1,9 @@
-"""The corpus: every model, the data file it reads and the variables it needs.
+"""Lists the corpus: every model, its data file and the variables that it needs.
 
-Source files are named relative to the data root: ARM and BUGS are the data of
-Gelman and Hill (2006) and of the BUGS examples, volumes 1 to 3, as collected by
-Stan's example models; posteriordb is the posterior database of that name.
-"simulated" names a function of simulate.py instead, "published" a table of
-published.py. Where prepare.py has a function of the model's name, that function
-makes the variables from the file, or from the list of files that a pattern names.
+Names of source files are relative to the data root. ARM and BUGS are the data of Gelman and Hill (2006) and of the BUGS examples, volumes 1
+to 3, as collected by Stan's example models. posteriordb is the posterior database of that name. "simulated" names a function of
+simulate.py, and "published" a table of published.py. If prepare.py has a function with the name of the model, this function computes the
+variables from the file, or from the list of files that match a pattern.
 """
 
 MODELS = {

@@ -1,11 +1,11 @@
-"""Values, gradients and second derivatives of eigenvalues, eigenvectors, singular values and Schur forms of matrices by mpmath
-with 40 digits.
+"""Computes eigenvalues, eigenvectors, singular values and Schur forms of matrices, with gradients and second derivatives, by mpmath with
+40 digits.
 
     pip install mpmath; python decompositions.py > ../../crates/stan/tests/reference/decompositions.json
 
-Eigenvectors have length 1 and a largest component that is positive, and eigenvalues ascend by their real parts, as they are made
-unique here; singular vectors come in pairs, which turn together until the largest component of both is positive. Singular values
-and vectors are those of the matrix times its adjoint, so that nothing is computed the way it is in Rust.
+Eigenvectors have length 1 and a positive largest component. Eigenvalues are in ascending order of their real parts. Singular vectors are
+pairs, which the script rotates together until the largest component of both is positive. It computes singular values and vectors from
+the matrix times its adjoint, that is, in another way than the Rust code.
 """
 
 from mpmath import *
@@ -68,7 +68,7 @@ def tall(a, b):
 
 
 def some(z):
-    """A real number that both parts count in."""
+    """A real number that depends on both parts."""
     return 2 * re(z) + 3 * im(z)
 
 
@@ -103,7 +103,7 @@ for text, of in [(TALL, tall), (TALL + "'", lambda a, b: tall(a, b).T)]:
 
 
 def triples(a):
-    """Those of the smaller extent."""
+    """The values of the smaller dimension."""
     if a.rows >= a.cols:
         return svd_of(a)
     # A = U S Vᴴ of the adjoint is V S Uᴴ.

@@ -1,7 +1,7 @@
-"""Values, gradients and second derivatives of functions of mpmath, by differences in many digits: statements of a model with what
-they add to the log density.
+"""Computes values, gradients and second derivatives of mpmath functions by finite differences in many digits, as statements of a model with
+their contributions to the log density.
 
-A module for the scripts beside it, which set the number of digits: with 40 of them, 18 are left of a second derivative.
+The other scripts of this folder use the module, and set the number of digits. With 40 digits, second derivatives have 18 correct digits.
 """
 
 import json

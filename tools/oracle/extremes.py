@@ -1,12 +1,12 @@
-"""Log densities at extreme arguments, with 60 digits by mpmath: 10⁴ points a distribution.
+"""Computes log densities at extreme arguments with 60 digits by mpmath: 10⁴ points for each distribution.
 
     pip install mpmath; python extremes.py [NAME …] > extremes.csv
     JENSEN_EXTREMES=extremes.csv cargo test -p jensen-stan --test extremes -- --nocapture
 
-The second command keeps the worst 200 of each distribution in `crates/stan/tests/reference/extremes.csv`, which the same test
-without the variable compares. A line is the distribution, its arguments, and the log density at the doubles that they name.
-Arguments have four digits, so that their text is short; half of the outcomes stand in the distribution's bulk, where terms as
-large as the parameters leave numbers of order one, and half anywhere.
+The second command keeps the worst 200 points of each distribution in `crates/stan/tests/reference/extremes.csv`. Without the variable, the
+same test compares them. A line has the distribution, its arguments, and the log density at the doubles nearest to the arguments. Arguments
+have four digits to keep the text short. Half of the outcomes are in the bulk of the distribution, where terms as large as the parameters
+cancel to numbers of order one. The other half is anywhere.
 """
 
 import random
@@ -37,7 +37,7 @@ def probability():
 
 
 def at(centre, scale):
-    """In the bulk, or anywhere."""
+    """Draws an outcome in the bulk, or anywhere."""
     y = centre + scale * random.gauss(0, 1)
     if random.random() < 0.5:
         y = centre + scale * real(3)
@@ -163,7 +163,7 @@ def skew_double_exponential(y, mu, sigma, tau):
     return log(2 * tau * (1 - tau) / sigma) - 2 * side / sigma
 
 
-# Name, points, log density. Error functions far out take more digits, which `erfc` of mpmath brings itself.
+# Name, points, log density. Error functions in the tails need more digits, which `erfc` of mpmath adds itself.
 DENSITIES = [
     ("normal", location_scale, lambda y, m, s: -log(2 * pi) / 2 - log(s) - ((y - m) / s) ** 2 / 2),
     ("std_normal", lambda: (at(0, 1),), lambda y: -log(2 * pi) / 2 - y * y / 2),
@@ -229,7 +229,7 @@ def main():
         while made < COUNT:
             point = points()
             value = float(mpf(density(*(mpf(x) for x in point))))
-            # Beyond the doubles there are no digits to keep.
+            # Results beyond the range of doubles have no digits.
             if isfinite(value):
                 made += 1
                 print(",".join([name, *(repr(x) for x in point), repr(value)]))

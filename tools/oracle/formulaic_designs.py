@@ -1,9 +1,9 @@
-"""Design matrices of the package formulaic for the tests of crates/regress, over the table that `model_matrix.R` writes.
+"""Writes design matrices of the package formulaic for the tests of crates/regress, on the table of `model_matrix.R`.
 
     pip install formulaic==1.2.2
     python tools/oracle/formulaic_designs.py crates/regress/tests/data
 
-Its columns are coded by other rules than R's, but span the same space; the tests compare the spaces.
+formulaic codes columns by other rules than R, but its columns span the same space. The tests compare the spaces.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Differences of log gamma, digamma and trigamma functions, as `crates/math/tests/it/gamma_steps.rs` has them.
+"""Computes differences of log gamma, digamma and trigamma functions for `crates/math/tests/it/gamma_steps.rs`.
 
     pip install mpmath && python tools/oracle/gamma_steps.py
 """

@@ -1,12 +1,14 @@
 """Writes models/heldout: programs with simulated data that no constant was chosen on, with references by long runs of NUTS.
 
     pip install stanli==0.24.0 numpy
-    python tools/oracle/heldout.py [--out models/heldout] [NAME ...]
+    python tools/oracle/heldout.py [--out models/heldout] [--seed 1] [--warmup 2000] [--draws 4000] [--delta 0.99] [--parallel 8] [NAME ...]
 
-Every folder holds model.stan, data.json and answer.json: kind "proper", and moments name -> [mean, sd, excess kurtosis, effective
-draws] of parameters, from eight chains of NUTS with 4 000 draws each after 2 000 of warm-up at an acceptance of 0.99. A reference is
-refused where a split R-hat of a parameter is above 1.01, effective draws are fewer than 1 000, or more than one transition of a
-thousand diverges.
+Every folder holds model.stan, data.json and answer.json: kind "proper", or "several" where the posterior has several modes between
+which the chains went to and fro; and moments name -> [mean, sd, excess kurtosis, effective draws] of parameters. Parameters without a
+standard deviation are left out. References come from eight chains of NUTS; nuts states their length and acceptance where these are
+not 4 000 draws after 2 000 of warm-up at 0.99. A reference is refused where a split R-hat of a parameter is above 1.01, effective
+draws are fewer than 1 000, or more than one transition of a thousand diverges. The data of the first programs come from one
+generator; heldout_small.py, heldout_middle.py and heldout_large.py hold the others, each with a generator of its own.
 """
 
 import argparse
@@ -17,10 +19,23 @@ import pathlib
 import numpy as np
 import stanli
 
+import heldout_large
+import heldout_middle
+import heldout_small
+
 MODELS = {}
 
 
-def model(parameters, body, data, about, transformed=""):
+def indent(text):
+    """Lines of a block, indented by their braces."""
+    depth, out = 1, []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        out.append("  " * (depth - line.startswith("}")) + line)
+        depth += line.count("{") - line.count("}")
+    return "\n".join(out)
+
+
+def model(parameters, body, data, about, transformed="", functions="", kind="proper", undefined=()):
     rows = []
     for name, value in data.items():
         array = np.asarray(value)
@@ -32,9 +47,8 @@ def model(parameters, body, data, about, transformed=""):
         else:
             rows.append(f"  matrix[{array.shape[0]}, {array.shape[1]}] {name};" if not integer else f"  array[{array.shape[0]}, {array.shape[1]}] int {name};")
     block = lambda head, text: f"{head} {{\n{text}\n}}\n" if text else ""
-    indent = lambda text: "\n".join("  " + line.strip() for line in text.strip().splitlines() if line.strip())
-    program = f"// {about}.\n" + block("data", "\n".join(rows)) + block("parameters", indent(parameters)) + block("transformed parameters", indent(transformed)) + block("model", indent(body))
-    return about, program, {k: np.asarray(v).tolist() for k, v in data.items()}
+    program = f"// {about}.\n" + block("functions", indent(functions)) + block("data", "\n".join(rows)) + block("parameters", indent(parameters)) + block("transformed parameters", indent(transformed)) + block("model", indent(body))
+    return {"about": about, "program": program, "data": {k: np.asarray(v).tolist() for k, v in data.items()}, "kind": kind, "undefined": undefined}
 
 
 def add(name, *args, **more):
@@ -106,6 +120,10 @@ def programs():
     add("gamma_regression", "real a;\nreal b;\nreal<lower=0> shape;", "a ~ normal(0, 2);\nb ~ normal(0, 2);\nshape ~ gamma(2, 0.5);\ny ~ gamma(shape, shape ./ exp(a + b * z));", {"z": z, "y": rounded(rng.gamma(2.5, np.exp(0.5 + 0.4 * z) / 2.5)) + 1e-3}, "Regression of positive numbers")
 
 
+    for make in heldout_small.PROGRAMS + heldout_middle.PROGRAMS + heldout_large.PROGRAMS:
+        add(make.__name__, about=make.__doc__, **make(np.random.default_rng(list(make.__name__.encode()))))
+
+
 def split_rhat(x):
     half = x.shape[1] // 2
     parts = np.concatenate([x[:, :half], x[:, half : 2 * half]])
@@ -120,31 +138,39 @@ def effective(x):
     return float(min(x.size, x.var() / (batches.var(ddof=1) / len(batches))))
 
 
-def reference(folder):
-    fit = stanli.Model(stan_file=str(folder / "model.stan"), data=str(folder / "data.json")).sample(chains=8, warmup=2000, samples=4000, delta=0.99, refresh=0)
-    return fit
+def reference(folder, run, parallel):
+    compiled = stanli.Model(stan_file=str(folder / "model.stan"), data=str(folder / "data.json"))
+    return compiled.sample(**run, refresh=0, parallel_chains=parallel)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/heldout"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--warmup", type=int, default=2000)
+    parser.add_argument("--draws", type=int, default=4000)
+    parser.add_argument("--delta", type=float, default=0.99)
+    parser.add_argument("--parallel", type=int, help="chains at a time")
     args = parser.parse_args()
+    run = {"chains": 8, "warmup": args.warmup, "samples": args.draws, "delta": args.delta, "seed": args.seed}
     programs()
-    for name, (about, program, data) in MODELS.items():
-        if args.names and name not in args.names:
-            continue
+    for name in args.names or MODELS:
+        made = MODELS[name]
+        program, data = made["program"], made["data"]
         folder = args.out / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.stan").write_text(program)
         (folder / "data.json").write_text(json.dumps(data) + "\n")
         moments = {}
-        fit = reference(folder)
+        fit = reference(folder, run, args.parallel)
         declared = [line.split()[-1].rstrip(";") for line in program.split("parameters {")[1].split("}")[0].splitlines() if line.strip()]
         divergences = fit.divergences() if callable(fit.divergences) else fit.divergences
-        divergent = float(np.sum(divergences)) / (8 * 4000)
+        divergent = float(np.sum(divergences)) / (8 * args.draws)
         worst = [1.0, math.inf]
         for variable in declared:
+            if variable in made["undefined"]:
+                continue
             draws = np.asarray(fit.draws(variable))
             shape = draws.shape[2:]
             for index in np.ndindex(*shape):
@@ -162,7 +188,7 @@ def main():
                 file.unlink()
             folder.rmdir()
             continue
-        (folder / "answer.json").write_text(json.dumps({"kind": "proper", "about": about, "moments": moments}, indent=1) + "\n")
+        (folder / "answer.json").write_text(json.dumps({"kind": made["kind"], "about": made["about"], "nuts": run, "moments": moments}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Values, gradients and second derivatives of hypergeometric functions by mpmath with 50 digits.
+"""Computes values, gradients and second derivatives of hypergeometric functions by mpmath with 50 digits.
 
     pip install mpmath; python hypergeometric.py > ../../crates/stan/tests/reference/hypergeometric.json
 """
@@ -14,7 +14,7 @@ F3 = "hypergeometric_3F2([x0, x1, x2]', [x3, x4]', x5)"
 
 
 def pfq(p, q):
-    """The function of p + q + 1 numbers."""
+    """The function with p + q + 1 arguments."""
     return lambda *x: hyper(x[:p], x[p : p + q], x[p + q])
 
 

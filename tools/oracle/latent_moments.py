@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes crates/latent/tests/moments.json: posterior means and standard deviations of small latent Gaussian models.
+"""Computes crates/latent/tests/moments.json: posterior means and standard deviations of small latent Gaussian models.
 
     python3 tools/oracle/latent_moments.py crates/latent/tests/moments.json
 
-The posterior is sampled by elliptical slice sampling (Murray, Adams and MacKay 2010) in 512 independent chains; the
-standard errors are those of the chains' averages. Needs numpy.
+The script samples the posterior by elliptical slice sampling (Murray, Adams and MacKay 2010) in 512 independent chains. Standard errors
+come from the spread of the chains' averages. The script needs numpy.
 """
 
 import json

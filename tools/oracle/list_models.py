@@ -27,7 +27,7 @@ def origin(source):
 
 
 def table():
-    rows = ["| model | dim | points | data | what |", "| --- | ---: | ---: | --- | --- |"]
+    rows = ["| model | dim | points | data | contents |", "| --- | ---: | ---: | --- | --- |"]
     for name in sorted(MODELS, key=lambda n: (n.startswith("failures/"), n)):
         folder = MODELS_DIR / name
         oracle = json.loads((folder / "oracle.json").read_text())

@@ -21,14 +21,14 @@ import stanli
 
 import stan_source
 
-# What two solvers may differ by, relative to values and elements of gradients above 1.
+# Largest difference of two solvers, relative to values and elements of gradients above 1.
 SOLVER_TOLERANCE = 1e-5
 
 MODELS_DIR = pathlib.Path(__file__).resolve().parents[2] / "models"
 
 
 def points(name, dim):
-    """Unconstrained points with the label of how each was drawn."""
+    """Returns unconstrained points with the source of each."""
     rng = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
     drawn = [("zeros", np.zeros(dim))]
     drawn += [("normal(0, 0.5)", 0.5 * rng.standard_normal(dim)) for _ in range(3)]
@@ -38,7 +38,7 @@ def points(name, dim):
 
 
 def near_mode(source, data, name, dim):
-    """A point close to where the optimiser gets, if it gets anywhere."""
+    """Returns a point near the optimum, if the optimiser finds one."""
     try:
         found = stanli.Model(stan_code=source, data=data).optimize(seed=1, iter=500).unconstrained
     except RuntimeError:
@@ -58,7 +58,7 @@ def evaluate(model, z):
 
 
 def ill_conditioned(model, z, value, gradient):
-    """Whether rounding or a kink keeps value and gradient from fitting each other.
+    """Whether value and gradient disagree because of rounding or a kink.
 
     A probability that rounds to one, for instance, leaves few true digits in the
     logarithm of its complement, and other correct programs would differ there.
@@ -89,7 +89,7 @@ def oracle(name):
     folder = MODELS_DIR / name
     given = (folder / "model.stan").read_text()
     data = (folder / "data.json").read_text()
-    # Solvers with a tolerance are asked for a tighter one; points where that matters are left out.
+    # Solve again with a tighter tolerance, and omit points at which this matters.
     source = stan_source.tightened(given)
     loose = stanli.bridgestan_model(stan_code=stan_source.keep_constants(given), data=data)
     build = lambda code: stanli.bridgestan_model(stan_code=code, data=data)
@@ -134,7 +134,7 @@ def oracle(name):
 
 
 def write(path, answer):
-    """One line per number list, so that a change shows as few lines."""
+    """Writes one line per list of numbers, so that changes are short."""
     def text(value):
         if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
             return "[\n" + ",\n".join("    " + json.dumps(v) for v in value) + "\n  ]"

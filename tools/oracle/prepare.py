@@ -1,7 +1,6 @@
-"""Rearrangements of raw data that are more than picking variables.
+"""Converts raw data to the data of programs that need more than a selection of variables.
 
-Each function is named after its model and maps the raw variables to the data
-of the program.
+Each function has the name of its model, and maps the raw variables to the data of the program.
 """
 
 import math

@@ -1,10 +1,9 @@
-"""Write models/references.json: posterior means and standard deviations of programs of the corpus.
+"""Writes models/references.json: posterior means and standard deviations of programs of the corpus.
 
     python references.py DATA_ROOT
 
-The figures come from the reference draws of posteriordb (10 000 draws of a long run of Stan's sampler for
-each posterior), whose data and priors the programs named here share. Where a program has names of its own
-for the parameters, they stand here beside those of posteriordb.
+The values come from the reference draws of posteriordb (10 000 draws of a long run of Stan's sampler for each posterior). The programs have
+the same data and priors as in posteriordb. A table translates names of parameters where a program has other names.
 """
 
 import json

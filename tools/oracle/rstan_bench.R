@@ -56,9 +56,9 @@ if (task == "grad") {
   g <- fit@.MISC$stan_fit_instance
   call <- function() g$grad_log_prob(q, TRUE)
   call()
-  # The cost of an R call that does no work, taken off each figure.
+  # The cost of an R call without work, which is subtracted from each time.
   empty <- function() g$num_pars_unconstrained()
-  # Processor time, which other programs on the machine disturb less.
+  # Processor time depends less on other load.
   cpu <- function() sum(proc.time()[c("user.self", "sys.self")])
   once <- function(f, n) { t <- cpu(); for (i in seq_len(n)) f(); (cpu() - t) / n }
   n <- max(20, ceiling(0.2 / max(once(call, 1000), 1e-6)))
@@ -81,8 +81,8 @@ if (task == "grad") {
   answer <- list(model = name, dim = dim, points = sum(!is.na(value)),
                  value = max(value, na.rm = TRUE), gradient = max(gradient, na.rm = TRUE))
 } else {
-  # Stan's ADVI keeps all constants; rstan's log_prob drops those of `~`
-  # statements. Their sum is read off the oracle values and added.
+  # Stan's ADVI keeps all constants, but rstan's log_prob drops constants of
+  # `~` statements. The oracle values give their sum, which is added.
   lp <- log_prob(fit, points[1, ], adjust_transform = TRUE)
   constant <- oracle$value[1] - lp
   parameters <- names(fit@par_dims)[names(fit@par_dims) %in% sub("[.].*", "", oracle$names)]

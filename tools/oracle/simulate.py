@@ -1,7 +1,6 @@
-"""Data drawn from known parameters, for the models that have no free real data.
+"""Simulates data from known parameters for the models without free real data.
 
-Only `random.Random` with a fixed seed is used, whose streams are the same on
-every platform and Python version.
+The functions use only `random.Random` with a fixed seed, whose streams are the same on every platform and Python version.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""Small rewrites of Stan programs, at the level of the source text.
+"""Rewrites Stan programs at the level of the source text.
 
-They serve the oracle values: reference implementations evaluate programs with
-the constants of `~` statements dropped and the Jacobian of the transforms
-included, so the other variants are made by changing the program.
+Reference implementations evaluate programs without the constants of `~` statements and with the Jacobians of the transforms. The oracle
+values of the other variants therefore come from rewritten programs.
 """
 
 import re
@@ -22,7 +21,7 @@ def strip_comments(text):
 
 
 def tightened(text):
-    """The program with solvers that are asked for a tolerance of 1e-11 in the place of 1e-8."""
+    """The program with a solver tolerance of 1e-11 instead of 1e-8."""
     return text.replace("1e-8", "1e-11")
 
 

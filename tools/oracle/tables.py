@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Small tables with known answers, for models/tables: raw scales, heavy tails, collinear and constant columns, few rows.
+"""Writes models/tables: small tables with known answers, with raw scales, heavy tails, collinear and constant columns, or few rows.
 
     tools/oracle/tables.py models/tables
 
-writes the tables as CSV and cases.json beside them: what is fitted to each, the least bound in nats that a fit may have and be
-trusted, whether it has to be trusted, and words of what has to be said. The least bound of mixtures, chains and factors is the log
-density of the rows under what drew them, less log(rows) a parameter, twice what a posterior costs (Schwarz 1978). Of
-auto-encoders it is that of independent normals with the rows' own means and variances, a record, less half a percent a value.
+The folder receives the tables as CSV, and cases.json. Each case has the fit, the smallest bound in nats that a trusted fit may have,
+whether the fit must be trusted, and words of the expected messages. For mixtures, chains and factors the smallest bound is the log density
+of the rows under the true model, less log(rows) for each parameter, which is twice the cost of a posterior (Schwarz 1978). For auto-encoders
+it is the mean log density of a record under independent normals with the rows' means and variances, less half a percent for each value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def log_sum_exp(terms):
 
 
 class Suite:
-    """The cases of a folder."""
+    """Reads the cases of a folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -61,7 +61,7 @@ def clusters(rng, means, sd, each):
 
 
 def moved(rows, maps):
-    """Rows in other units, and what their log density gains."""
+    """Returns rows in other units, and the change of their log density."""
     there = [[c + d * x for x, (c, d) in zip(row, maps)] for row in rows]
     return there, -len(rows) * sum(math.log(abs(d)) for _, d in maps)
 
@@ -90,7 +90,7 @@ def points(suite):
     suite.case("constant", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`k` (3.5)")
     suite.table("copy", ["a", "b", "inches"], [[a, b, 100 + a / 2.54] for a, b in rows])
     suite.case("copy", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`inches` (of `a`)")
-    # A direction a thousandth of a standard deviation wide: the prior of components is to have it too.
+    # One direction has a thousandth of the standard deviation, and the prior of components must have it too.
     off = [rng.gauss(0, 1e-3) for _ in rows]
     suite.table("collinear", ["a", "b", "c"], [[a, b, a + e] for (a, b), e in zip(rows, off)])
     thin = log + sum(log_normal(e, 0, 1e-3) for e in off)
@@ -113,7 +113,7 @@ def points(suite):
     density = lambda x: math.lgamma(2) - math.lgamma(1.5) - 0.5 * math.log(3 * math.pi) - 2 * math.log1p(x * x / 3)
     log = sum(density(x) for row in tails for x in row)
     suite.table("tails", ["a", "b"], tails)
-    # Two normals are not the distribution of the rows: a tenth of a nat a number.
+    # Two normals are not the true distribution, which costs up to a tenth of a nat per value.
     suite.case("tails", "mixture", {"components": 2}, least=log - 0.1 * 300 - parameters(2, 2) * math.log(150))
     rows, log = clusters(rng, [[0, 0, 0], [9, 9, 9]], 1.0, 4)
     suite.table("few_rows", ["a", "b", "c"], rows)
@@ -121,7 +121,7 @@ def points(suite):
     rows = [[round(rng.gauss(3 if n % 2 else 20, 1)), round(rng.gauss(0, 2))] for n in range(100)]
     suite.table("rounded", ["count", "score"], rows)
     suite.case("rounded", "mixture", {"components": 2}, trusted=True)
-    # Chains: two states that stay for twenty steps.
+    # Chains with two states that last for twenty steps.
     path = [n // 20 % 2 for n in range(200)]
     rows = [[rng.gauss(4 * s, 1), rng.gauss(-3 * s, 0.5)] for s in path]
     log = sum(log_normal(a, 4 * s, 1) + log_normal(b, -3 * s, 0.5) for (a, b), s in zip(rows, path))
@@ -142,7 +142,7 @@ def points(suite):
         own = sum(log_normal(x, 0, s) for x, s in zip(row, sds))
         pull = sum(w * x / s**2 for x, w, s in zip(row, weights, sds))
         log += own - 0.5 * math.log1p(strength) + 0.5 * pull**2 / (1 + strength)
-    # One variance of noise for four columns costs up to a twentieth of a nat a number.
+    # One noise variance for four columns costs up to a twentieth of a nat per value.
     slack = 12 * math.log(120) + 0.05 * 480
     for name, maps in {
         "factor": [(0, 1)] * 4,
@@ -180,7 +180,7 @@ def points(suite):
 
 
 def independent(rows):
-    """Mean log density of rows under normals with their own moments, less half a percent a value; constant columns have none."""
+    """Mean log density of rows under normals with their moments, less half a percent for each value, without constant columns."""
     total = 0.0
     for column in zip(*rows):
         mean = math.fsum(column) / len(column)

@@ -1,5 +1,10 @@
-"""Writes models/tables/latent: small tables as people have them, with effects that least squares or statsmodels' generalised linear models
-find in them. `python tools/oracle/tables_latent.py models/tables/latent`; needs numpy and statsmodels."""
+"""Writes models/tables/latent: small tables in the form in which users have them, with effects from least squares or from the generalised
+linear models of statsmodels.
+
+    python tools/oracle/tables_latent.py models/tables/latent
+
+The script needs numpy and statsmodels.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ def table(name: str, columns: dict[str, np.ndarray]) -> None:
 
 
 def case(name: str, likelihood: str, prior: str, **more: object) -> None:
-    """Adds a case on the table `name`, or on the one that `table` names."""
+    """Adds a case on the table `name` or, if given, `table`."""
     request = {"likelihood": likelihood, "prior": prior, "response": "y", **more.pop("request", {})}  # type: ignore[dict-item]
     cases.append({"name": name, "table": f"{more.pop('table', name)}.csv", "request": request, **more})
 
@@ -35,9 +40,9 @@ def effects(model, names: list[str]) -> dict[str, list[float]]:
 
 
 def line(name: str, columns: dict[str, np.ndarray], y: np.ndarray, **more: object) -> None:
-    """A regression on all columns, against least squares."""
+    """Adds a regression on all columns, with the answers of least squares."""
     table(name, {**columns, "y": y})
-    # In standard deviations from the means, and back: far origins cost least squares its digits.
+    # Standardise the columns, because least squares loses digits with distant origins.
     x = np.column_stack(list(columns.values()))
     centre, scale = x.mean(axis=0), x.std(axis=0)
     fitted = sm.OLS(y, sm.add_constant((x - centre) / scale)).fit()

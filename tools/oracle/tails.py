@@ -1,10 +1,10 @@
-"""Values, gradients and second derivatives of distribution functions and special functions with parameters, at points
-inside and far in both tails, by mpmath with 40 digits.
+"""Computes values, gradients and second derivatives of distribution functions and special functions with parameters, at points inside and
+far in both tails, by mpmath with 40 digits.
 
     pip install mpmath; python tails.py > ../../crates/stan/tests/reference/tails.json
 
-Each case is a statement of a model, its real parameters with their values, and what the log density is there. Integrals
-are those of densities, so that nothing is computed the way it is in Rust.
+Each case has a statement of a model, its real parameters with their values, and the log density. The script integrates densities, that is,
+it computes the functions in another way than the Rust code.
 """
 
 from mpmath import *
@@ -15,12 +15,12 @@ mp.dps = 40
 
 
 def log_of(tails, which):
-    """The logarithm of a tail, from the other one if that is smaller."""
+    """The log of a tail probability, computed from the other tail if that is smaller."""
     return log(tails[which]) if tails[which] < 0.5 else log1p(-tails[1 - which])
 
 
 def integral(density, low, high):
-    """Between the limits, in pieces about what matters."""
+    """Integrates between the limits, in pieces around the bulk."""
     return quad(density, linspace(low, high, 9))
 
 
@@ -43,7 +43,7 @@ def student(y, nu, mu, sigma):
 
 
 def skew_normal(y, xi, omega, alpha):
-    # Where the tail is what two numbers leave of each other, with more digits.
+    # The tail is a difference of nearly equal numbers, which needs more digits.
     with workdps(80):
         return skew_tails((y - xi) / omega, alpha)
 
@@ -100,7 +100,7 @@ def neg_binomial(n, a, b):
     return sums(n, None, lambda k: gamma(k + a) / gamma(a) / factorial(k) * (b / (1 + b)) ** a / (1 + b) ** k)
 
 
-# Name, known arguments before the bar if the outcome is an int, function of all arguments, points of the real ones.
+# Name, known arguments before the bar for an int outcome, function of all arguments, and points of the real arguments.
 TAILS = [
     ("gamma", None, lambda y, a, b: gamma_tails(a, b * y), [(1.3, 2.1, 0.7), (0.01, 3.2, 1.4), (60, 2.5, 1.1), (0.4, 0.2, 3), (31, 30, 1)]),
     ("inv_gamma", None, lambda y, a, b: swap(gamma_tails(a, b / y)), [(1.3, 2.1, 0.7), (0.02, 3.2, 1.4), (90, 2.5, 1.1)]),

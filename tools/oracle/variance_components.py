@@ -2,9 +2,9 @@
 
     python tools/oracle/variance_components.py
 
-Needs numpy. Given the precisions the effects and the grand mean are normal and integrated out; what is left is summed over a grid of
-their logarithms. A tenth of the posterior's mass is on a shelf where effects
-are all but equal: their precision, whose prior is gamma(0.001, 0.001), is anything up to a thousand there.
+The script needs numpy. Given the precisions, the effects and the grand mean are normal, and the script integrates them out exactly. It
+sums over a grid of the logarithms of the precisions. A tenth of the posterior's mass is in a separated tail mode with almost equal
+effects. There the precision of the effects, whose prior is gamma(0.001, 0.001), can be anything up to a thousand.
 """
 
 import json
@@ -25,7 +25,7 @@ def main():
     within = ((y - means[:, None]) ** 2).sum()
     logs = np.meshgrid(np.linspace(-16, 9, 2501), np.linspace(-11, -5, 601), indexing="ij")
     between, own = np.exp(logs[0]), np.exp(logs[1])
-    # Of batch means: independent ones, and the grand mean that they share.
+    # Moments of batch means: independent parts, and the common grand mean.
     variance = 1 / between + 1 / (samples * own)
     square = (means**2).sum() / variance - GRAND_VARIANCE * (means.sum() / variance) ** 2 / (1 + batches * GRAND_VARIANCE / variance)
     log_p = batches * (0.5 * (samples - 1) * np.log(own / (2 * np.pi)) - 0.5 * np.log(samples)) - 0.5 * own * within
@@ -50,7 +50,7 @@ def main():
         moments[name] = [mean, math.sqrt(variance), (weights * (values - mean) ** 4).sum() / variance**2 - 3]
         print(f"{name} mean {mean:.6g} sd {math.sqrt(variance):.6g}")
     rows = ",\n".join(f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in moments.items())
-    about = "Two variance components; a shelf with an eighth of the mass"
+    about = "Two variance components; a separated tail mode with an eighth of the mass"
     text = f'{{\n  "kind": "real",\n  "about": "{about}",\n  "moments": {{\n{rows}\n  }}\n}}\n'
     (FOLDER / "answer.json").write_text(text)
     print(f"mass where precision[1] is above 0.1: {weights[between > 0.1].sum():.4f}")

@@ -1,10 +1,11 @@
-"""Verdicts of Stan's compiler on programs: `crates/stan/tests/verdicts/*.txt`, a line a program, `+` accepted or `-` refused.
+"""Records the verdicts of Stan's compiler on programs in `crates/stan/tests/verdicts/*.txt`: a line has a program, and `+` if the compiler
+accepts it or `-` if it rejects it.
 
     python verdicts.py STANC
 
-STANC is the stanc binary, for instance the one inside the httpstan package (4.17 has version 2.39). The programs are those
-of `hand.txt`, whose lines are kept; all operators on all pairs of types and all assignments; and the accepted ones of
-these with a token left out, doubled, exchanged with the next, or taken from another program.
+STANC is the stanc binary, for instance the binary in the httpstan package (4.17 has version 2.39). The programs are the lines of
+`hand.txt`, all operators on all pairs of types, and all assignments. Further programs are accepted ones with a token deleted, doubled,
+exchanged with the next, or taken from another program.
 """
 
 import random

@@ -1,11 +1,11 @@
-"""Values, gradients and second derivatives of the times at which Wiener processes with varying parameters leave an interval, by
-mpmath with 40 digits.
+"""Computes values, gradients and second derivatives of the densities of exit times of Wiener processes from an interval, with varying
+parameters, by mpmath with 40 digits.
 
     pip install mpmath; python wiener.py > ../../crates/stan/tests/reference/wiener.json
 
-A varying drift is integrated out in closed form, which `check` compares with the integral, and the rule of the others. Densities are the sums of waves, for
-times that are long enough for them, and tails are sums of their integrals over time, in closed form where the drift does not
-vary; the rest are integrals of these.
+The script integrates a varying drift in closed form. `check` compares this form with the integral, and the quadrature rule with adaptive
+quadrature. Densities are sums of waves at times for which the sums converge. Tails are sums of integrals of waves over time, in closed form
+if the drift does not vary. All other values are integrals of these.
 """
 
 from mpmath import *
@@ -16,7 +16,7 @@ mp.dps = 40
 
 
 def density(t, alpha, w, delta, sigma):
-    """Through the upper boundary of (0, alpha) from beta = 1 - w, at time t > 0 with a drift from N(delta, sigma)."""
+    """Density of an exit through the upper boundary of (0, alpha) from beta = 1 - w, at time t > 0 with a drift from N(delta, sigma)."""
     x = t / alpha**2
     waves = pi * wave_sum(x, w)
     stretch = 1 + sigma**2 * t
@@ -35,18 +35,18 @@ def wave_sum(x, w):
 
 
 def check():
-    """The closed form of a varying drift against its integral."""
+    """Compares the closed form for a varying drift with its integral."""
     args = (mpf("0.7"), mpf("1.2"), mpf("0.4"))
     normal = lambda v: exp(-(((v - mpf("0.3")) / mpf("0.8")) ** 2) / 2) / mpf("0.8") / sqrt(2 * pi)
     integral = quad(lambda v: normal(v) * density(*args, v, mpf(0)), linspace(-9, 9, 17))
     assert abs(integral / density(*args, mpf("0.3"), mpf("0.8")) - 1) < mpf(10) ** -14
-    # The rule against one that adapts.
+    # Compare the rule with adaptive quadrature.
     f = lambda s: density(mpf("0.8") - s, mpf("1.2"), mpf("0.4"), mpf("0.3"), mpf("0.8"))
     assert abs(smooth(f, [0, mpf("0.3")]) / quad(f, [0, mpf("0.3")]) - 1) < mpf(10) ** -25
 
 
 def rule(n):
-    """Nodes and weights of Gauss and Legendre on (-1, 1)."""
+    """Gauss-Legendre nodes and weights on (-1, 1)."""
     pairs = []
     for i in range(n):
         x = cos(pi * (i + mpf(3) / 4) / (n + mpf(1) / 2))
@@ -60,10 +60,10 @@ def rule(n):
 RULE = rule(26)
 
 
-def smooth(f, places):
-    """The integral of a smooth function, between each two neighbouring places by 26 nodes."""
+def smooth(f, points):
+    """Integrates a smooth function between consecutive points, with 26 nodes for each interval."""
     half = lambda a, b: (b - a) / 2
-    return fsum(half(a, b) * w * f(a + half(a, b) * (1 + x)) for a, b in zip(places, places[1:]) for x, w in RULE)
+    return fsum(half(a, b) * w * f(a + half(a, b) * (1 + x)) for a, b in zip(points, points[1:]) for x, w in RULE)
 
 
 check()

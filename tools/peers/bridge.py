@@ -1,16 +1,17 @@
-"""Log evidence of refinements beside bridge sampling on draws of NUTS (stanli), and whether their standard errors are right.
+"""Compares log evidences of refinements with bridge sampling on draws of NUTS (stanli), and checks their standard errors.
 
     pip install stanli==0.24.0 numpy
     python tools/peers/bridge.py BINARY [--models models] [--names NAME ...] [--seeds 20] [--chains 8] [--draws 2000] [--workers 2]
 
-Bridge sampling (Meng and Wong, 1996) is between the posterior and a normal on the unconstrained scale whose moments are those of half of
-the draws of every chain; the other halves, and as many draws of the normal, are bridged, each chain by itself, and the spread of the
-chains' estimates gives the standard error. stanli's densities are without constants: what they lack is the difference from `log_p__` in
-the draws.csv of a fit, which must be one number for all draws.
+Bridge sampling (Meng and Wong 1996) connects the posterior with a normal on the unconstrained scale. The normal has the moments of half of
+the draws of each chain. The script bridges the other halves with as many draws of the normal, separately for each chain, and the spread of
+the chains' estimates gives the standard error. stanli omits constants from densities. The script computes them as the difference from
+`log_p__` in the draws.csv of a fit, which must be the same for all draws.
 
-A row holds the bridge's estimate, that of `jensen fit --refine always` at seed 1, their distance in combined standard errors, and over
-all seeds: the standard deviation of the estimates over the root mean square of their standard errors, which is near 1 where these are right
-(and between 0.68 and 1.32 for 19 of 20 tables of twenty such seeds), and the largest distance from the bridge.
+A row has the estimate of the bridge, the estimate of `jensen fit --refine always` with seed 1, and their distance in combined standard
+errors. It also has two results over all seeds. The first is the ratio of the estimates' standard deviation to the root mean square of
+their standard errors, which is near 1 if these are correct (between 0.68 and 1.32 for 19 of 20 tables of twenty seeds). The second is the
+largest distance from the bridge.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def fitted(binary, folder, seed, out, flags):
 
 
 def evidence(binary, folder, seed):
-    """The refinement's log evidence and its standard error, and whether it stands by its draws."""
+    """Returns the refinement's log evidence, its standard error, and whether the fit is trusted."""
     with tempfile.TemporaryDirectory() as scratch:
         fit = fitted(binary, folder, seed, pathlib.Path(scratch) / "fit", ["--refine", "always", "--draws", "1"])
     refinement = fit["refinement"]
@@ -48,7 +49,7 @@ def evidence(binary, folder, seed):
 
 
 def lacking(binary, folder, model):
-    """Names of the parameters, and what the model's log density lacks of that with all constants."""
+    """Returns names of the parameters, and the constants that the model's log density omits."""
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         fitted(binary, folder, 1, scratch / "fit", ["--refine", "none", "--centring", "off", "--draws", "20", "--inits-out", str(scratch / "inits.json")])
@@ -91,7 +92,7 @@ def bridge(model, names, args):
     for chain in z[:, half:]:
         proposed = mean + rng.standard_normal((half, dim)) @ root.T
         own, others = (log_density(points) - log_normal(points) for points in (chain, proposed))
-        # Draws of a chain count for as many as are independent; of the slowest coordinate.
+        # Use the effective sample size of the slowest coordinate.
         share = min(1.0, effective(chain) / half)
         top, log_r = np.median(own), 0.0
         for _ in range(1000):
@@ -106,7 +107,7 @@ def bridge(model, names, args):
 
 
 def effective(chain):
-    """Effective draws of the slowest coordinate, by batch means."""
+    """Effective sample size of the slowest coordinate, by batch means."""
     batches = np.array_split(chain, 20)
     of_means = np.var([batch.mean(0) for batch in batches], axis=0, ddof=1) * len(batches[0])
     return float((len(chain) * chain.var(0) / of_means).min())

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Times GPflow's variational Gaussian process and Jensen to the same bound: classification with a logistic likelihood.
+"""Times GPflow's variational Gaussian process and Jensen to the same bound, for classification with a logistic likelihood.
 
     python3 -m venv venv && venv/bin/pip install gpflow tensorflow-cpu tf_keras
     venv/bin/python tools/peers/gaussian_process.py FILE.csv --lengthscale 2.7 --variance 7.4 --jensen target/release/jensen
 
-FILE has no header: inputs, then the label (0 or 1, or two words). Both maximise the bound with exact expectations (`--bound
-exact`; Gauss-Hermite quadrature in both) at fixed hyperparameters of a squared exponential. GPflow takes natural-gradient
-steps on a compiled graph, its fastest method for this model; tracing and compiling are not counted, and the best of several
-step sizes is shown. GPflow is timed until its bound is within 1e-4 nats of the larger of the two final bounds, Jensen to the end
-of its fit. Of several runs of each the fastest counts, which other work on the machine changes least. Jensen's processor
-seconds are those of the whole command, reading the file included.
+FILE has no header. Its columns are inputs, then the label (0 or 1, or two words). Both programs maximise the bound with exact expectations
+(`--bound exact`; Gauss-Hermite quadrature in both) at fixed hyperparameters of a squared exponential kernel. GPflow takes natural-gradient
+steps on a compiled graph, its fastest method for this model. Its time excludes tracing and compilation, and the script reports the best of
+several step sizes. The time of GPflow ends when its bound is within 1e-4 nats of the larger of the two final bounds. The time of Jensen
+ends with the fit. The script reports the fastest of several runs, which other load on the machine changes least. Processor seconds of
+Jensen are for the whole command, including reading the file.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def read(path):
 
 
 def gpflow_curves(inputs, labels, lengthscale, variance, gamma, steps, repeats):
-    """For every run: seconds, processor seconds and bound after every step."""
+    """Returns seconds, processor seconds and bound after every step of each run."""
     import gpflow
     import tensorflow as tf
 

@@ -1,9 +1,10 @@
-"""Posteriors of latent Gaussian models beside those by NUTS in models/tables/latent/nuts.json, as a table of the book.
+"""Compares posteriors of latent Gaussian models with the posteriors by NUTS in models/tables/latent/nuts.json, as a table of the book.
 
     python tools/peers/latent_nuts.py BINARY
 
-Run it from the repository's root; it needs nothing but Python. For each model: the largest distance of means, in standard deviations by
-NUTS, and the largest ratio of standard deviations, of effects and fields and of hyperparameters, with the names of both.
+Run it from the root of the repository. It needs only Python. For each model the table has the largest distance of means, in standard
+deviations by NUTS, and the largest ratio of standard deviations. Effects and fields have separate columns from hyperparameters, and each
+result has the name of its variable.
 """
 
 import json

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Milliseconds an iteration of stochastic variational inference in NumPyro and in Jensen, in one run.
+"""Measures milliseconds per iteration of stochastic variational inference in NumPyro and in Jensen, in one run.
 
     python3 -m venv venv && venv/bin/pip install numpy numpyro "jax[cpu]"
     venv/bin/python tools/peers/minibatch.py DATA --jensen target/release/jensen
 
-DATA holds tennis/log1960.npz and mnist/train-*-ubyte.gz, as for `jensen reproduce joint-cv`. Both sides: batches of
-100, one draw, mean-field normal, Adam. NumPyro's subsampled plates, AutoNormal and Trace_ELBO run in one jitted
-lax.scan of a block of iterations, in single precision (its default) and in double (Jensen's). The programs take turns,
-and the fastest fifth of blocks counts on both sides: other programs on the machine can only slow one down.
+DATA has tennis/log1960.npz and mnist/train-*-ubyte.gz, as for `jensen reproduce joint-cv`. Both programs use batches of 100, one draw, a
+mean-field normal and Adam. NumPyro runs subsampled plates, AutoNormal and Trace_ELBO in one jitted lax.scan for each block of iterations,
+in single precision (its default) and in double precision (as Jensen). The programs take turns. The fastest fifth of the blocks counts on
+both sides, because other load on the machine can only slow a block down.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Processor seconds of a fit beside those of NUTS (stanli), to the same Monte-Carlo standard error of every mean.
+"""Compares processor seconds of a fit and of NUTS (stanli) to the same Monte-Carlo standard error of every mean.
 
     pip install stanli==0.24.0 numpy
     python tools/peers/nuts.py BINARY [--models models] [--names NAME ...] [--seed 1] [--chains 4] [--draws 1000]
 
-Every program is fitted by `jensen fit` at default settings on one thread, then sampled by stanli's NUTS at its defaults: four
-chains one after the other, 1 000 transitions of warm-up and 1 000 of sampling each. The standard error of a mean falls with
-the root of the number of draws, so the sampling that has Jensen's standard error of every reported mean takes
-(stanli's error / Jensen's error)^2 times as long, for the scalar for which that is most; warm-up is added as it is.
-Compiling the program and generated quantities are part of both. Where either does not stand by its draws (Jensen does not
-trust the fit; R-hat of NUTS above 1.01) the ratio stands in parentheses and is left out of the median.
+`jensen fit` fits each program with default settings on one thread. stanli then samples it by NUTS with default settings: four chains one
+after another, each with 1 000 transitions of warm-up and 1 000 of sampling. The standard error of a mean is proportional to the inverse
+square root of the number of draws. The sampling time for Jensen's standard error of every reported mean is therefore
+(stanli's error / Jensen's error)^2 times the measured time, for the scalar with the largest ratio. Warm-up is added unchanged. Both times
+include compiling the program and generated quantities. If one of the methods fails its checks (Jensen does not trust the fit, or R-hat of
+NUTS is above 1.01), the ratio is in parentheses, and the median omits it.
 """
 
 import argparse
@@ -29,7 +29,7 @@ COLUMNS = ("program", "dimension", "Jensen, s", "trusted", "NUTS 4 x 1000, s", "
 
 
 def jensen(binary, folder, seed):
-    """What fit.json says, and processor seconds."""
+    """Returns fit.json and processor seconds."""
     files = [str(folder / name) for name in ("model.stan", "data.json") if (folder / name).exists()]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([binary, "fit", *files, "--json", "--seed", str(seed), "--threads", "1"],
@@ -40,15 +40,15 @@ def jensen(binary, folder, seed):
 
 
 def nuts(folder, names, args):
-    """Errors of the means of `names`, worst R-hat, processor seconds of warm-up and building, and of sampling."""
+    """Returns standard errors of the means of `names`, the worst R-hat, and processor seconds of building with warm-up and of sampling."""
     data = folder / "data.json"
-    begun, told = time.process_time(), io.StringIO()
-    with contextlib.redirect_stdout(told):
+    begun, output = time.process_time(), io.StringIO()
+    with contextlib.redirect_stdout(output):
         model = stanli.Model(stan_file=str(folder / "model.stan"), data=str(data) if data.exists() else None)
         built = time.process_time() - begun
         fit = model.sample(chains=args.chains, samples=args.draws, seed=args.seed, parallel_chains=1)
     spent = time.process_time() - begun - built
-    seconds = {what: sum(float(s) for s in re.findall(rf"([0-9.]+) seconds \({what}\)", told.getvalue()))
+    seconds = {what: sum(float(s) for s in re.findall(rf"([0-9.]+) seconds \({what}\)", output.getvalue()))
                for what in ("Warm-up", "Sampling")}
     share = seconds["Sampling"] / (seconds["Warm-up"] + seconds["Sampling"])
     summary = fit.summary()
@@ -78,7 +78,7 @@ def main():
         errors = {p["name"]: p["mcse"] for p in fit["parameters"] if p.get("mcse")}
         try:
             theirs, rhat, warm, sampling = nuts(folder, list(errors), args)
-        except Exception as error:  # What stanli cannot do is told in its own words.
+        except Exception as error:  # The table shows the message of stanli.
             print(f"| {name} | {fit['dim']} | {own:.2f} | {fit['trusted']} | {str(error).splitlines()[0][:60]} | | | |", flush=True)
             continue
         more = max((theirs[n] / errors[n]) ** 2 for n in theirs if np.isfinite(theirs[n]))
@@ -86,12 +86,12 @@ def main():
         good = fit["trusted"] and rhat <= 1.01
         if good:
             ratios.append(equal / own)
-        told = f"{equal / own:.1f}" if good else f"({equal / own:.1f})"
+        shown = f"{equal / own:.1f}" if good else f"({equal / own:.1f})"
         print(f"| {name} | {fit['dim']} | {own:.2f} | {'yes' if fit['trusted'] else 'no'} | {warm + sampling:.2f} | {rhat:.3f} "
-              f"| {equal:.2f} | {told} |", flush=True)
+              f"| {equal:.2f} | {shown} |", flush=True)
     if ratios:
         print(f"\nmedian {statistics.median(ratios):.1f}, least {min(ratios):.1f}, most {max(ratios):.1f} "
-              f"of {len(ratios)} programs where both stand by their draws")
+              f"of {len(ratios)} programs where both methods pass their checks")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-# Data sets, one formula each, and the programs that brms writes of them with Jensen's usual priors.
+# Writes data sets with one formula each, and the programs of brms with Jensen's default priors.
 #
 #   Rscript tools/peers/regress.R FOLDER
 #
-# Writes for each case NAME.csv, the program and the data of brms (NAME.stan, NAME.json), and cases.json: Jensen's formulas and family, the
-# brms names of the parameters that are compared, and maximum-likelihood estimates. `tools/peers/regress.py FOLDER` goes on from there.
+# For each case, the script writes NAME.csv and the program and data of brms (NAME.stan, NAME.json). cases.json has Jensen's formulas and
+# family, the brms names of the compared parameters, and maximum-likelihood estimates. `tools/peers/regress.py FOLDER` reads the files.
 # Needs R with brms 2.18, lme4, MASS, nlme, survival, ordinal and metadat.
 suppressMessages({
   library(brms); library(lme4); library(MASS); library(survival); library(jsonlite)
@@ -11,8 +11,8 @@ suppressMessages({
 out <- commandArgs(trailingOnly = TRUE)[1]
 dir.create(out, showWarnings = FALSE, recursive = TRUE)
 
-# The usual priors of Jensen for a formula of brms: `location` and `unit` are the place and the scale of the predictor, `scale` the standard
-# deviation of the response.
+# The default priors of Jensen for a formula of brms. `location` and `unit` are the location and scale of the predictor, and `scale` is the
+# standard deviation of the response.
 usual <- function(formula, data, family, location, unit, scale, own, ...) {
   rows <- get_prior(formula, data, family, ...)
   standata <- make_standata(formula, data, family, ...)
@@ -68,7 +68,7 @@ usual <- function(formula, data, family, location, unit, scale, own, ...) {
 }
 
 cases <- list()
-# A case: `names` are Jensen's variables and those of the program of brms; `ml` estimates and standard errors by Jensen's names.
+# A case: `names` maps Jensen's variables to variables of brms, and `ml` has estimates and standard errors by Jensen's names.
 add <- function(name, data, formula, family, jensen, jensen_family, names, location, unit = 1, scale = 1, ml = NULL, witness = "", own = list(),
                 source = "made up", prior = NULL, used = data, asked = NULL, ...) {
   set.seed(1)
@@ -180,7 +180,7 @@ add("bcg", d, effect | se(error) ~ latitude + (1 | trial), gaussian(), "effect |
     list(Intercept = "b_Intercept", b = "b", sd_trial = "sd_1"), mean(d$effect), sd(d$effect), sd(d$effect),
     list("b[latitude]" = c(m$beta[2], m$se[2])), "rma", source = "Colditz et al. 1994 (metadat)")
 
-# Made-up data.
+# Simulated data.
 set.seed(20)
 n <- 400
 g <- sample(1:25, n, TRUE)

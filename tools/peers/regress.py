@@ -1,13 +1,14 @@
-"""Posteriors of regressions by NUTS on the programs of brms, and those of `jensen regress` beside them.
+"""Samples posteriors of regressions by NUTS on the programs of brms, and compares `jensen regress` with them.
 
     pip install stanli==0.24.0 numpy
     Rscript tools/peers/regress.R FOLDER
     python tools/peers/regress.py FOLDER --stored crates/jensen/tests/data/regressions
     python tools/peers/regress.py FOLDER --jensen target/release/jensen --stored crates/jensen/tests/data/regressions
 
-The first form samples (four chains, 1 000 transitions of warm-up and 5 000 draws each) and writes tables and references.json, which the
-tests read. With `--jensen` what is stored is compared with the command's answers, and a table for the page is printed: processor seconds
-from the shell to the answers, the largest distance of a mean in standard errors of the difference, and the largest ratio of standard deviations.
+The first form samples (four chains, each with 1 000 transitions of warm-up and 5 000 draws), and writes tables and references.json for the
+tests. With `--jensen` the script compares the stored results with the answers of the command, and prints a table for the book: processor
+seconds from the shell to the answers, the largest distance of a mean in standard errors of the difference, and the largest ratio of
+standard deviations.
 """
 
 import argparse
@@ -28,7 +29,7 @@ import numpy as np
 
 
 def new_arrays(program):
-    """The program with arrays as Stan has them since 2.26: brms 2.18 writes those of before."""
+    """Rewrites arrays to the syntax since Stan 2.26, because brms 2.18 writes the earlier one."""
     size = r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]"
     program = re.sub(rf"^(\s*)(int(?:<[^>]*>)?|real(?:<[^>]*>)?) (\w+){size};", r"\1array[\4] \2 \3;", program, flags=re.M)
     program = re.sub(rf"^(\s*)(\w+(?:<[^>]*>)?)(\[[^\]]*\]) (\w+){size};", r"\1array[\5] \2\3 \4;", program, flags=re.M)
@@ -58,7 +59,7 @@ def sample(folder, case):
 
 
 def jensen(binary, folder, case, seed):
-    """What `jensen regress --json` says, and processor seconds."""
+    """Returns the output of `jensen regress --json`, and processor seconds."""
     with tempfile.TemporaryDirectory() as temporary:
         line = [binary, "regress", f"{case['name']}.csv", *case["formulas"], "--family", case["family"], *(part for prior in case["priors"] for part in ("--prior", prior)), "--seed", str(seed),
                 "--threads", "1", "--json", "--out", temporary + "/fit"]

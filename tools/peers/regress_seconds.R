@@ -2,8 +2,8 @@
 #
 #   Rscript tools/peers/regress_seconds.R crates/jensen/tests/data/regressions [NAME...]
 #
-# Prints a row a case: brms with its own priors compiles, then draws four chains of 2000 iterations (its default), one after another; the last
-# column is the maximum-likelihood fit. Processor seconds include those of the compiler. `tools/peers/regress.py` prints those of Jensen.
+# The script prints one row per case. brms, with its default priors, compiles and draws four chains of 2000 iterations (its default), one after
+# another. The last column is the maximum-likelihood fit. Processor seconds include the compiler. `tools/peers/regress.py` prints times of Jensen.
 # Needs R with brms, lme4, MASS, survival, ordinal, mgcv and nnet.
 suppressPackageStartupMessages({
   library(brms)

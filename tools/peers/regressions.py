@@ -3,10 +3,11 @@
     pip install stanli==0.24.0 numpy
     python tools/peers/regressions.py target/release/jensen [--rows 100000] [--models models]
 
-Writes four programs with data drawn from them (logistic, Poisson and negative-binomial regressions on 8 predictors and a
-two-parameter item-response model) to a temporary folder, and times the gradient of a draw: Jensen's by `jensen bench density` with
-64 draws at a time, stanli's at 64 draws of the same distribution one after another, both on one thread by the clock, in turns, the
-least of three. With `--models` every folder there that has model.stan and data.json as well, those that stanli refuses named.
+The script writes four programs with simulated data (logistic, Poisson and negative-binomial regressions on 8 predictors and a
+two-parameter item-response model) to a temporary folder, and times the gradient at a draw. `jensen bench density` evaluates 64
+draws at a time, and stanli evaluates 64 draws of the same distribution one after another. Both run on one thread, in turns, and
+the table has the shortest wall-clock time of three. With `--models` the script also times every folder that has model.stan and
+data.json, and names the programs that stanli rejects.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def jensen(command, folder):
 
 
 def seconds(model, points):
-    """Of one gradient on average: what a solver does depends on the draw."""
+    """Seconds of one gradient, averaged over draws, because the work of a solver depends on the draw."""
     rounds, start = 0, time.perf_counter()
     while time.perf_counter() - start < 0.3:
         for point in points:
@@ -101,7 +102,7 @@ def main():
         for folder in folders:
             try:
                 ours, theirs = measure(asked.jensen, folder)
-            except Exception as error:  # what stanli raises has no common type
+            except Exception as error:  # errors of stanli have no common type
                 print(f"| {folder.name} | | | {str(error).splitlines()[0][:60]} |")
                 continue
             ratios.append(theirs / ours)

@@ -1,4 +1,4 @@
-"""What stanli takes for the gradients that the example `solver_speed` took, in the same run.
+"""Times gradients by stanli beside the gradients of the example `solver_speed`, in the same run.
 
     pip install stanli==0.24.0 numpy
     cargo run --release -p jensen-stan --example solver_speed -- models/lynx_hare_predators | python solvers.py

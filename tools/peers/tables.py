@@ -1,10 +1,10 @@
-"""Ten-fold scores of estimators of jensen.sklearn on tables at raw scale, beside those of scikit-learn.
+"""Compares ten-fold scores of estimators of jensen.sklearn and of scikit-learn on tables with raw scales.
 
     python tools/peers/tables.py [--data iris,longley] [--tasks density,counts] [--epochs 300]
 
-needs scikit-learn, statsmodels (for its tables) and the package jensen. The tables are scikit-learn's toy data sets and public data that come with
-statsmodels, whose columns have the scales that they were published with: dollars, years, per cents. Each estimator is fitted to
-nine tenths of the rows and scored on the other tenth:
+The script needs scikit-learn, statsmodels (for its tables) and the package jensen. The tables are the toy data sets of scikit-learn and
+public data that come with statsmodels. Their columns have the published scales: dollars, years, per cents. The script fits each estimator
+to nine tenths of the rows, and scores it on the other tenth:
 
 | task | score | estimators of scikit-learn |
 | --- | --- | --- |
@@ -14,11 +14,11 @@ nine tenths of the rows and scored on the other tenth:
 | counts | less half the mean Poisson deviance, nats | PoissonRegressor with alpha of 0, 0.001 and 1 |
 | topics | mean log probability of a word of a document's second half, nats | LatentDirichletAllocation, batch and online |
 
-Those of scikit-learn see standardised columns (by the training rows, densities with the Jacobian), and are best by their mean score.
-Printed are the means over folds with the standard error of the paired difference to the best, and in how many folds the fit was trusted. A
-row is `behind` where it is more than two standard errors below the best in the folds in which it was trusted. FactorialMixture and HiddenMarkov have no
-counterpart in scikit-learn. Columns that are constant in a training set, or of which a fifth of the rows or more have one value, are left out of
-densities: a component that shrinks onto such a value has no bound.
+Estimators of scikit-learn see columns that are standardised by the training rows (densities include the Jacobian). The script compares with
+the best of them by mean score. It prints means over folds, the standard error of the paired difference to the best, and the number of folds
+with a trusted fit. A row is `behind` if it is more than two standard errors below the best in the folds with a trusted fit.
+FactorialMixture and HiddenMarkov have no counterpart in scikit-learn. Densities omit columns that are constant in a training set, and columns
+with one value in a fifth of the rows or more, because the bound is infinite for a component that shrinks onto such a value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import jensen.sklearn as js
 
 RBF, WHITE, SCALE = gaussian_process.kernels.RBF, gaussian_process.kernels.WhiteKernel, gaussian_process.kernels.ConstantKernel
 
-#: Gaussian processes cost the cube of the rows, and those of several classes of scikit-learn one a class.
+#: The time of Gaussian processes grows with the cube of the rows. For several classes, scikit-learn fits one process per class.
 MOST_ROWS = 200
 
 
@@ -100,7 +100,7 @@ def corpora():
 
 
 class Standardised:
-    """A density of scikit-learn on standardised columns, of the rows as they are."""
+    """The density of raw rows by a model of scikit-learn on standardised columns."""
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -186,7 +186,7 @@ def number_score(model, X, y, all_y):
 
 def class_score(model, X, y, all_y):
     probabilities = np.maximum(model.predict_proba(X), 1e-15)
-    # A class that no training row has is as improbable for all.
+    # All models give a class without training rows the same small probability.
     column = {label: k for k, label in enumerate(model.classes_)}
     return np.mean([np.log(row[column[label]]) if label in column else np.log(1e-3) for row, label in zip(probabilities, y)])
 
@@ -197,7 +197,7 @@ def count_score(model, X, y, all_y):
 
 
 def topic_score(model, X, y, all_y):
-    """Every other token of a word is seen, beginning with the first of even columns."""
+    """Splits counts in halves: every other token of a word is observed, starting with the first token in even columns."""
     odd = np.arange(X.shape[1]) % 2
     seen = (X + 1 - odd) // 2
     proportions = model.transform(seen)
@@ -246,9 +246,9 @@ def compare(name, task, X, y, epochs):
         best = max(others, key=np.mean)
         difference, trusted = np.array(own) - np.array(best), np.array(trusted)
         error = difference.std(ddof=1) / np.sqrt(len(folds))
-        told = difference[trusted]
-        enough = len(told) > 1
-        behind = enough and told.mean() < -2 * told.std(ddof=1) / np.sqrt(len(told))
+        kept = difference[trusted]
+        enough = len(kept) > 1
+        behind = enough and kept.mean() < -2 * kept.std(ddof=1) / np.sqrt(len(kept))
         print(
             f"| {name} | {what} | {np.mean(own):.3f} | {np.mean(best):.3f} | {difference.mean():.3f} ± {error:.3f} | "
             f"{trusted.sum()} of {len(folds)} | {'behind' if behind else ''} | {seconds[0]:.1f} | {seconds[1]:.1f} |",

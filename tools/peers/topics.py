@@ -109,7 +109,7 @@ def score(heldout, lam, alpha, seed=0):
 
 
 def split(heldout, seed=0):
-    """Halves of each document: words and counts of the first, the tokens of the second."""
+    """Returns halves of each document: words and counts of the first half, and tokens of the second."""
     rng = np.random.default_rng(seed)
     halves = []
     for d in range(heldout.shape[0]):
@@ -150,7 +150,7 @@ def collapsed(counts, table, alpha):
 
 
 def best_score(heldout, lam):
-    """The best score over ways to infer proportions, and its way."""
+    """Returns the best score over methods to infer proportions, and its method."""
     beta = lam / lam.sum(1)[:, None]
     geometric = np.exp(psi(lam) - psi(lam.sum(1))[:, None])
     halves = split(heldout)
@@ -166,7 +166,7 @@ def best_score(heldout, lam):
 
 
 def in_use(lam):
-    """exp of the entropy of shares of the tokens; what every topic has of every word at least is its prior."""
+    """exp of the entropy of the topics' shares of the tokens, without the prior that every topic has for every word."""
     shares = np.maximum(lam - lam.min(), 0).sum(1)
     shares = shares[shares > 0] / shares.sum()
     return np.exp(-(shares * np.log(shares)).sum())
@@ -249,7 +249,7 @@ def fit_tomotopy(train, args):
 
 
 def fit_vw(train, args):
-    """The learner reads a text file, as its command does; the making of the file is not timed."""
+    """Times the learner, which reads a text file as its command does. The time excludes writing the file."""
     import vowpalwabbit
 
     order = np.random.default_rng(args.seed).permutation(train.shape[0])
@@ -267,7 +267,7 @@ def fit_vw(train, args):
             f"--lda_D {train.shape[0]} --minibatch {args.batch} --power_t 0.7 --initial_t 1024 --noconstant --quiet "
             f"--random_seed {args.seed} --readable_model {readable}"
         )
-        # A workspace with a data file reads all of it as it is finished.
+        # A finished workspace reads its whole data file.
         learner.finish()
         seconds = time.perf_counter() - start
         lam = np.full((args.topics, train.shape[1]), 1.0 / args.topics)

@@ -1,11 +1,11 @@
-"""Seconds a pass of the same auto-encoder in JAX: networks 784-500-20-500-784 with tanh units, Bernoulli data,
-minibatches of 100, one draw a record, Adagrad with step size 0.02.
+"""Times passes of an auto-encoder in JAX: networks 784-500-20-500-784 with tanh units, Bernoulli data, minibatches of 100, one draw per
+record, and Adagrad with step size 0.02.
 
     python -m venv /tmp/venv-jax && /tmp/venv-jax/bin/pip install jax numpy
     /tmp/venv-jax/bin/python tools/peers/vae_jax.py [train-images-idx3-ubyte[.gz] [t10k-images-idx3-ubyte[.gz]]] [--passes 5]
 
-`jensen-bench neural --peer PYTHON` runs it beside the same training in Jensen. Without files the images are noise, which
-takes the same time. Prints one JSON object.
+`jensen-bench neural --peer PYTHON` runs it beside the same training in Jensen. Without files the images are noise, which takes the same
+time. The script prints one JSON object.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// One folder of results for each kind of fit whose page is looked at: data made here, fitted by the command.
+// Creates data, and fits them with the command: one folder of results for each kind of report page.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,20 +1,20 @@
-// What a reader of a page would complain about, found in a browser.
+// Finds faults of a page in a browser that a reader would notice.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Widths in pixels at which pages are looked at: a phone and a screen. */
+/** Widths in pixels at which the checks open pages: a phone and a screen. */
 export const WIDTHS = [360, 1400];
 
-/** The windows of the book's pictures. A screen is taken at half its size: pages of the book are narrower, and files stay small. */
+/** The windows of the book's pictures. A picture of a screen has half its size, because pages of the book are narrower and small files suffice. */
 export const FRAMES = [
   { viewport: { width: WIDTHS[0], height: 640 }, deviceScaleFactor: 1 },
   { viewport: { width: WIDTHS[1], height: 900 }, deviceScaleFactor: 0.5 },
 ];
 
-/** Pictures for the book of a page as it stands at a heading, a file a width: `FOLDER/NAME-WIDTH.png`. */
+/** Takes pictures for the book of a page scrolled to a heading, one file for each width: `FOLDER/NAME-WIDTH.png`. */
 export async function pictured(browser, url, folder, name, heading) {
   for (const frame of FRAMES) {
     const { width } = frame.viewport;
@@ -29,7 +29,7 @@ export async function pictured(browser, url, folder, name, heading) {
   }
 }
 
-/** A tab that notes every error and every request beyond the page's own file. */
+/** A tab that records every error and every request other than for the page's own file. */
 export async function watched(context, faults) {
   const tab = await context.newPage();
   const own = { url: '' };
@@ -50,7 +50,7 @@ export async function watched(context, faults) {
   };
 }
 
-/** Boxes that stick out of the window. What scrolls within itself may be wider. */
+/** Boxes that extend beyond the window. A box that scrolls may be wider. */
 export function overflow(tab) {
   return tab.evaluate(() => {
     const room = document.documentElement.clientWidth;
@@ -64,7 +64,7 @@ export function overflow(tab) {
     };
     for (const element of document.body.querySelectorAll('*:not(svg *)')) {
       const { right, width, height } = element.getBoundingClientRect();
-      // What is there for readers of screens alone has no place.
+      // Elements for screen readers have no size.
       if (width > 1 && height > 1 && right > room + 1 && !scrolls(element)) {
         found.push(`<${element.tagName.toLowerCase()} class="${element.className}"> ends at ${Math.round(right)}`);
       }
@@ -82,7 +82,7 @@ export async function broken(tab) {
   return result.violations.map(({ id, help, nodes }) => `${id}: ${help}\n    ${nodes.slice(0, 3).map((node) => `${node.html} ${node.any[0]?.message ?? ''}`).join('\n    ')}`);
 }
 
-/** Words in pictures that are fainter than 4.5 : 1 against what is below them (3 : 1 where they are large). */
+/** Words in pictures with a contrast below 4.5 : 1 to their background, or 3 : 1 for large words. */
 export function faint(tab) {
   return tab.evaluate(() => {
     const colour = (text) => {
@@ -128,7 +128,7 @@ export function faint(tab) {
   });
 }
 
-/** What is printed badly: dark paper, what only a screen can use, what is cut off. */
+/** Faults in print: dark paper, controls that only a screen can use, and boxes that are cut off. */
 export function unprintable(tab) {
   return tab.evaluate(() => {
     const found = [];

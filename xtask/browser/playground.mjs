@@ -1,4 +1,4 @@
-// The playground as people use it, from the first keystroke to the verdict: `node playground.mjs JENSEN CHROMIUM FOLDER PAGE`.
+// Uses the playground as people do, from the first keystroke to the verdict: `node playground.mjs JENSEN CHROMIUM FOLDER PAGE`.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -27,19 +27,19 @@ async function opened(options = {}, address = url) {
   return tab;
 }
 
-/** Fits, and gives the verdict. */
+/** Fits the model and returns the verdict. */
 async function fitted(tab) {
   await tab.locator('#fit').click();
   await tab.locator('#verdict, #failure').filter({ visible: true }).waitFor({ timeout: 120_000 });
   return tab.locator('#verdict').innerText();
 }
 
-/** What is fitted on the page and by the command. */
+/** The text of an editor, which the command fits too. */
 const text = (tab, id) => tab.locator(id).inputValue();
 
 {
   const tab = await opened();
-  // Mistakes are found while somebody types, where they are, and go when they are mended.
+  // The page marks mistakes while the user types, and removes a mark when its mistake is fixed.
   await tab.locator('#program').fill('');
   await tab.locator('#data').fill('');
   await tab.locator('#program').pressSequentially('parameters { real x }');
@@ -52,13 +52,13 @@ const text = (tab, id) => tab.locator(id).inputValue();
   await tab.getByText('fit together: x.').waitFor();
   assert.equal(await tab.locator('#said li').count(), 0);
 
-  // Data that do not fit are told from a program that is wrong.
+  // The page distinguishes wrong data from a wrong program.
   await tab.locator('#example').selectOption({ index: 1 });
   await tab.locator('#data').fill('x,z\n1,2\n3,4\n');
   await tab.locator('#data-said.wrong').waitFor();
   assert.match(await tab.locator('#data-said').innerText(), /y/);
 
-  // A fit: the bound on the way, the verdict, the report, its files.
+  // A fit shows the bound while it runs, then the verdict, the report and its files.
   await tab.locator('#example').selectOption({ index: 0 });
   const begun = performance.now();
   assert.match(await fitted(tab), /can be trusted/);
@@ -70,7 +70,7 @@ const text = (tab, id) => tab.locator(id).inputValue();
   faults.push(...(await overflow(tab)), ...(await broken(tab)));
   await tab.screenshot({ path: join(shots, 'fitted-light-1400.png') });
 
-  // The command says the same, to what other instructions make of the same random numbers.
+  // The command gives the same result, up to the rounding of other instructions.
   const [download] = await Promise.all([tab.waitForEvent('download'), tab.locator('#saves a').last().click()]);
   const answer = JSON.parse(readFileSync(await download.path(), 'utf8'));
   writeFileSync(join(shots, 'schools.stan'), await text(tab, '#program'));
@@ -83,14 +83,14 @@ const text = (tab, id) => tab.locator(id).inputValue();
   const mean = ({ parameters }) => parameters.find(({ name }) => name === 'mu').mean;
   assert.ok(Math.abs(mean(answer) - mean(summary)) < 0.5, `${mean(answer)} and ${mean(summary)}`);
 
-  // A link has the program in it.
+  // A link contains the program.
   await tab.locator('#share').click();
   await tab.locator('#shared').filter({ hasText: /./ }).waitFor();
   const other = await opened({}, tab.url());
   assert.equal(await text(other, '#program'), await text(tab, '#program'));
   await other.context().close();
 
-  // What is not to be trusted says so.
+  // The page marks a fit that is not trusted.
   await tab.locator('#example').selectOption({ index: 3 });
   assert.match(await fitted(tab), /Not to be trusted/);
   await tab.context().close();

@@ -1,4 +1,4 @@
-// Reports as people see them: `node reports.mjs JENSEN CHROMIUM FOLDER`. Pictures of every page are left in FOLDER.
+// Checks reports as people see them: `node reports.mjs JENSEN CHROMIUM FOLDER`. It leaves pictures of every page in FOLDER.
 
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { chromium } from 'playwright-core';
 import { fitAll } from './fits.mjs';
 import { WIDTHS, broken, faint, overflow, pictured, unprintable, watched } from './look.mjs';
 
-/** Looks at one page at every width, in light and dark, and on paper. */
+/** Checks one page at every width, in light and dark, and on paper. */
 async function looked(browser, { name, page, trusted }, shots) {
   const faults = [];
   for (const colorScheme of ['light', 'dark']) {
@@ -21,7 +21,7 @@ async function looked(browser, { name, page, trusted }, shots) {
       const verdict = await tab.locator('.verdict strong').innerText();
       if (/not/i.test(verdict) === trusted) seen.push(`the verdict is “${verdict}”`);
       seen.push(...(await overflow(tab)), ...(await broken(tab)));
-      // The same words on the same grounds at any width.
+      // Colours do not depend on the width.
       if (width === WIDTHS[1]) seen.push(...(await faint(tab)));
       await tab.screenshot({ path: join(shots, `${name}-${colorScheme}-${width}.png`), fullPage: true });
       if (colorScheme === 'dark' && width === WIDTHS[1]) {

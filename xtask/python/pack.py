@@ -2,8 +2,8 @@
 
     python pack.py MODULE FOLDER VERSION
 
-`pip install .` has maturin compile the module in a profile and a folder of its own. The checks take the module of the one
-build that they share instead. The metadata is that of pyproject.toml.
+With `pip install .`, maturin compiles the module in a separate profile and folder. The checks use the module of their
+shared build instead. The metadata comes from pyproject.toml.
 """
 
 import base64

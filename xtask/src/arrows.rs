@@ -1,4 +1,4 @@
-//! Which crate may depend on which: the picture in `docs/book/src/architecture.md`.
+//! The allowed dependencies between crates, as in the picture in `docs/book/src/architecture.md`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,13 +7,12 @@ use serde_json::Value;
 
 use crate::Findings;
 
-/// A crate of the workspace, and the crates that it may use.
 struct Room {
     name: &'static str,
     may_use: &'static [&'static str],
 }
 
-/// Every crate, from the ground up.
+/// Every crate, in an order in which each crate uses only earlier ones.
 const HOUSE: [Room; 21] = [
     Room {
         name: "jensen-math",
@@ -39,7 +38,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-graph",
         may_use: &["jensen-math", "jensen-density"],
     },
-    // Black-box inference sees only the contract: neither Stan nor the graph.
+    // Black-box inference uses only the contract, and neither Stan nor the graph.
     Room {
         name: "jensen-blackbox",
         may_use: &["jensen-math", "jensen-density", "jensen-run"],
@@ -74,7 +73,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-stan",
         may_use: &["jensen-math", "jensen-density", "jensen-graph"],
     },
-    // A formula and a table give a program, and crates above fit it.
+    // A formula and a table give a program, which crates above fit.
     Room {
         name: "jensen-regress",
         may_use: &["jensen-data"],
@@ -127,26 +126,26 @@ const HOUSE: [Room; 21] = [
     },
 ];
 
-/// Used by tests of every crate.
+/// The tests of every crate may use it.
 const TEST_KIT: &str = "jensen-testkit";
 
 /// A crate of the workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// Its name.
+    /// The name of the crate.
     pub name: String,
     /// The folder of its manifest.
     pub folder: PathBuf,
-    /// Crates of the workspace that it depends on, and whether only its tests do.
+    /// Crates of the workspace that it depends on, and whether only its tests depend on them.
     pub uses: Vec<(String, bool)>,
 }
 
-/// Cargo's description of the workspace.
+/// Returns Cargo's description of the workspace.
 pub fn metadata(root: &Path) -> Result<Value, String> {
     metadata_of(root, &["--no-deps"])
 }
 
-/// The same with other flags.
+/// Returns Cargo's description of the workspace with other flags.
 pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -161,7 +160,7 @@ pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// The crates of the workspace.
+/// Returns the crates of the workspace.
 pub fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| {
@@ -188,12 +187,12 @@ pub fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
     Ok(packages)
 }
 
-/// Compares the crates with the picture.
+/// Compares the dependencies of the crates with the picture.
 pub fn check(packages: &[Package], findings: &mut Findings) {
     for package in packages {
         let Some(room) = HOUSE.iter().find(|room| room.name == package.name) else {
             findings.errors.push(format!(
-                "the crate `{}` has no place in the picture of `xtask/src/arrows.rs`",
+                "the crate `{}` is missing from the picture of `xtask/src/arrows.rs`",
                 package.name
             ));
             continue;
@@ -246,7 +245,7 @@ mod tests {
         for (i, room) in HOUSE.iter().enumerate() {
             for used in room.may_use {
                 let at = HOUSE.iter().position(|other| other.name == *used).unwrap();
-                assert!(at < i, "{} uses {used}, which stands above it", room.name);
+                assert!(at < i, "{} uses {used}, which is above it", room.name);
             }
         }
     }

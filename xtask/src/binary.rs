@@ -1,5 +1,5 @@
-//! The command for other machines: one archive under `target/release-binary` with a static binary, its man pages and
-//! completions.
+//! Builds the command for other machines: one archive under `target/release-binary` with a static binary, its man pages
+//! and completions.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ const LOADER: &[u8] = b"/ld-linux";
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// Builds and packs it, and runs a fit with the packed binary.
+/// Builds and packs the command, and runs a fit with the packed binary.
 pub fn build(root: &Path) -> Result<Ended, String> {
     if !cfg!(target_os = "linux") {
         return Ok(Ended::Skipped("static binaries are made on Linux".into()));
@@ -33,8 +33,8 @@ pub fn build(root: &Path) -> Result<Ended, String> {
     }
 
     let name = format!("jensen-{}-{triple}", env!("CARGO_PKG_VERSION"));
-    let place = target.join("release-binary");
-    let folder = place.join(&name);
+    let releases = target.join("release-binary");
+    let folder = releases.join(&name);
     let _ = std::fs::remove_dir_all(&folder);
     copy(&built, &folder.join("jensen"))?;
     for file in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
@@ -54,13 +54,13 @@ pub fn build(root: &Path) -> Result<Ended, String> {
         let file = folder.join("completions").join(format!("jensen.{shell}"));
         write(&file, &text)?;
     }
-    let archive = place.join(format!("{name}.tar.gz"));
+    let archive = releases.join(format!("{name}.tar.gz"));
     output(
         Command::new("tar")
             .arg("-czf")
             .arg(&archive)
             .arg("-C")
-            .arg(&place)
+            .arg(&releases)
             .arg(&name),
     )?;
     let example = root.join("data/eight_schools");
@@ -102,7 +102,6 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
         .collect())
 }
 
-/// The output of a program. Its failure is an error.
 fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output =

@@ -3,8 +3,8 @@
 //! Runs the blocks of a page in order, in a separate folder. A block whose info string has `file=NAME` is written to
 //! that file. In a block called `console`, a shell runs every line that begins with `$ `, with the command in its path,
 //! and the lines below are compared with its output on both streams. A line `…` matches any number of lines, and a word
-//! `…` the rest of its line. Numbers may differ as other random numbers make them differ: processors with other
-//! instruction sets draw others.
+//! `…` matches the rest of its line. Numbers may differ by as much as other random numbers change them, because
+//! processors with other instruction sets draw others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,9 @@ use std::process::Command;
 use crate::flags;
 use crate::run::{self, Ended};
 
-/// The mark of omitted output.
 const ANY: &str = "…";
 
-/// Largest difference of numbers: relative and absolute.
+/// Largest relative and absolute difference of numbers.
 const NEAR: (f64, f64) = (0.2, 0.1);
 
 /// Runs every page.
@@ -46,7 +45,6 @@ pub fn check(root: &Path) -> Result<Ended, String> {
             .to_string_lossy()
             .into_owned();
         let desk = target.join("book-run").join(&name);
-        // Output of an earlier run, if any.
         let _ = fs::remove_dir_all(&desk);
         fs::create_dir_all(&desk).map_err(|e| format!("{}: {e}", desk.display()))?;
         let mut tried = 0;
@@ -81,12 +79,10 @@ enum Kind<'a> {
 
 struct Block<'a> {
     kind: Kind<'a>,
-    /// Number of its first line in the page.
     first: usize,
     lines: Vec<&'a str>,
 }
 
-/// The blocks of a page that are files or commands.
 fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -114,7 +110,6 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The commands of a block with their line numbers and the output shown below each.
 fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     let mut found: Vec<(usize, String, Vec<&str>)> = Vec::new();
     for (k, line) in block.lines.iter().enumerate() {
@@ -131,7 +126,6 @@ fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     found
 }
 
-/// The output of a command on both streams.
 fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")
@@ -143,7 +137,6 @@ fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether lines match the page.
 fn agree(shown: &[&str], found: &[&str]) -> bool {
     match shown.split_first() {
         None => found.is_empty(),

@@ -1,4 +1,4 @@
-//! Pages as people see them, in a headless Chromium: the reports of real fits, and the playground.
+//! Checks pages in a headless Chromium: the reports of real fits, and the playground.
 //!
 //! Chromium comes from the machine (Debian's package `chromium`, which CI installs as root). Its driver and the rules
 //! of accessibility come from npm into `target/browser`, which also receives pictures of all pages.
@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use crate::playground;
 use crate::run::{self, Ended};
 
-/// Time limit of all checks together.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Names of the browser.
 const CHROMIUM: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -56,31 +54,30 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The pictures of the book, taken from the same pages.
+/// Takes the pictures of the book from the same pages.
 pub fn pictures(root: &Path) -> Result<Ended, String> {
     if let Ended::Skipped(reason) = check(root)? {
         return Ok(Ended::Skipped(reason));
     }
-    let told = |e: std::io::Error| format!("the book's pictures: {e}");
+    let failed = |e: std::io::Error| format!("the book's pictures: {e}");
     let (from, to) = (
         run::target(root)?.join("browser/book"),
         root.join("docs/book/src/pictures"),
     );
-    std::fs::create_dir_all(&to).map_err(told)?;
-    for entry in std::fs::read_dir(from).map_err(told)?.flatten() {
-        std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(told)?;
+    std::fs::create_dir_all(&to).map_err(failed)?;
+    for entry in std::fs::read_dir(from).map_err(failed)?.flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
     }
     Ok(Ended::Done)
 }
 
-/// Waits for a process, and ends it when its time is up.
 fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     loop {
         match child.try_wait().map_err(|e| e.to_string())? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err("something is wrong with the pages".into()),
             None if Instant::now() > end => {
-                // Its browsers end with it.
+                // The browsers of the process end, too.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it takes more than {} seconds", LIMIT.as_secs()));
@@ -90,15 +87,14 @@ fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     }
 }
 
-/// The scripts with their packages in a folder, or why they cannot be had.
 fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
-    let told = |e: std::io::Error| format!("{}: {e}", desk.display());
-    std::fs::create_dir_all(desk).map_err(told)?;
+    let failed = |e: std::io::Error| format!("{}: {e}", desk.display());
+    std::fs::create_dir_all(desk).map_err(failed)?;
     for entry in std::fs::read_dir(root.join("xtask/browser"))
-        .map_err(told)?
+        .map_err(failed)?
         .flatten()
     {
-        std::fs::copy(entry.path(), desk.join(entry.file_name())).map_err(told)?;
+        std::fs::copy(entry.path(), desk.join(entry.file_name())).map_err(failed)?;
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund", "--silent"])
@@ -110,7 +106,7 @@ fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// The browser, installed first if it is missing and this machine is CI's.
+/// Returns the browser, which is installed first if it is missing and this machine is CI's.
 fn chromium() -> Option<String> {
     let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
     if found().is_none() && std::env::var_os("CI").is_some() {
@@ -118,12 +114,11 @@ fn chromium() -> Option<String> {
     }
     let name = found()?;
     let paths = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&paths).map(|folder| folder.join(name));
-    let place = places.find(|place| place.is_file())?;
-    Some(place.to_string_lossy().into_owned())
+    let mut candidates = std::env::split_paths(&paths).map(|folder| folder.join(name));
+    let path = candidates.find(|path| path.is_file())?;
+    Some(path.to_string_lossy().into_owned())
 }
 
-/// Whether a program can be started.
 fn runs(program: &str, flag: &str) -> bool {
     let mut command = Command::new(program);
     command

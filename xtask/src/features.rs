@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::arrows;
 use crate::run::{self, Ended};
 
-/// The crates whose features users choose.
 const CHOSEN: [&str; 2] = ["jensen", "jensen-cli"];
 
 /// Type-checks every documented combination.
@@ -30,7 +29,6 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The features of a crate, except those that only combine others.
 fn names(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let features = packages

@@ -22,7 +22,7 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The outdated blocks, and the names that do not exist.
+/// Returns the outdated blocks, and the names that do not exist.
 pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let commands = declared(root)?;
     let own = page(root);
@@ -30,7 +30,7 @@ pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     if renewed(&text, &commands)? != text {
         faults.push(format!(
-            "{}: the tables of flags are out of date; `cargo xtask flags` writes them anew",
+            "{}: the tables of flags are out of date; `cargo xtask flags` rewrites them",
             own.display()
         ));
     }
@@ -55,16 +55,13 @@ fn read(page: &Path) -> Result<String, String> {
     fs::read_to_string(page).map_err(|e| format!("{}: {e}", page.display()))
 }
 
-/// A command in its declaration.
 struct Command {
-    /// `jensen fit`.
+    /// The full name, such as `jensen fit`.
     name: String,
     about: String,
-    /// Whether it runs by itself.
+    /// Whether the command runs without a subcommand.
     leaf: bool,
-    /// `--out`, `-q`.
     flags: Vec<String>,
-    /// Heading of the help, and row of the table.
     rows: Vec<(String, String)>,
 }
 
@@ -74,7 +71,6 @@ impl Command {
     }
 }
 
-/// Every command that the built command line declares.
 fn declared(root: &Path) -> Result<Vec<Command>, String> {
     let said = run::example_output(root, "commands")?;
     let said: Value = serde_json::from_str(&said).map_err(|e| format!("commands: {e}"))?;
@@ -97,7 +93,7 @@ fn command(declared: &Value) -> Command {
     };
     let rows = arguments.iter().map(|a| (heading(a), row(a)));
     let mut rows: Vec<(String, String)> = rows.collect();
-    // In the order of the help: arguments without a heading, then heading by heading.
+    // The order is that of the help: arguments without a heading come first, followed by those under each heading.
     let mut headings = vec![String::new()];
     headings.extend(rows.iter().map(|(heading, _)| heading.clone()));
     rows.sort_by_key(|(heading, _)| headings.iter().position(|h| h == heading));
@@ -110,7 +106,6 @@ fn command(declared: &Value) -> Command {
     }
 }
 
-/// A row of the table: the notation of an argument, and its meaning.
 fn row(argument: &Value) -> String {
     let text = |name: &str| argument[name].as_str();
     let mut spelled = match (text("long"), text("short")) {
@@ -134,7 +129,6 @@ fn row(argument: &Value) -> String {
     )
 }
 
-/// A text of the help as Markdown within a table.
 fn escaped(help: &str) -> String {
     let marked = help.split('`').enumerate();
     let parts: Vec<String> = marked
@@ -146,16 +140,15 @@ fn escaped(help: &str) -> String {
     parts.join("`").replace('|', "\\|")
 }
 
-/// Number of rows shared with an earlier table above which they are only named.
+/// If a table shares more rows than this with an earlier one, it only names them.
 const SHARED: usize = 10;
 
-/// The page with its rewritten blocks.
 fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     let mut blocks: BTreeMap<&str, String> = BTreeMap::new();
-    let mut told: Vec<&Command> = Vec::new();
+    let mut earlier: Vec<&Command> = Vec::new();
     for command in commands {
-        blocks.insert(&command.name, block(command, &told));
-        told.push(command);
+        blocks.insert(&command.name, block(command, &earlier));
+        earlier.push(command);
     }
     let mut out = String::new();
     let mut rest = text;
@@ -183,8 +176,8 @@ fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     }
 }
 
-/// The description of a command, and its arguments. Those that an earlier command describes in the same words are only
-/// named.
+/// Returns the description of a command, and its arguments. It only names arguments that an earlier command describes
+/// in the same words.
 fn block(command: &Command, earlier: &[&Command]) -> String {
     let same = |other: &Command| -> Vec<usize> {
         let rows = command.rows.iter().enumerate();
@@ -225,7 +218,7 @@ fn block(command: &Command, earlier: &[&Command]) -> String {
     text
 }
 
-/// Command lines: text between backticks and lines of blocks, each starting at `jensen`.
+/// Command lines are texts between backticks and lines of code blocks that start with `jensen`.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split("```").enumerate();
     parts.flat_map(|(k, part)| {
@@ -248,7 +241,6 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The error in a line: a command or a flag that does not exist.
 fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     let end = [" |", ";", " >", " #", " &&"]
         .iter()
@@ -288,7 +280,6 @@ fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     unknown.map(|flag| format!("`{line}`: `{name}` has no `{flag}`"))
 }
 
-/// Flags that are alone between backticks.
 fn lone_flags(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

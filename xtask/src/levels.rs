@@ -1,5 +1,5 @@
-//! The places at which code may ask the machine for its instruction set. All other code receives it as an argument, so
-//! that `--simd` takes effect.
+//! Checks which files ask the machine for its instruction set. All other code receives it as an argument, so that
+//! `--simd` takes effect.
 
 use std::path::Path;
 
@@ -7,9 +7,8 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 20] = [
-    // It uses no fused operations, so all levels give the same bits.
+const ALLOWED: [(&str, &str); 20] = [
+    // The file uses no fused operations, so all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/globals.rs", SAME_BITS),
@@ -22,7 +21,7 @@ const PLACES: [(&str, &str); 20] = [
     ("crates/jensen/src/stan.rs", DEFAULT),
     ("crates/blackbox/src/records/gradients.rs", DEFAULT),
     ("crates/blackbox/src/records/generic.rs", DEFAULT),
-    // Without a flag, because stored files name the level.
+    // There is no flag, because stored files name the level.
     ("crates/glm/src/", NO_FLAG),
     ("crates/latent/src/linear/kernels.rs", NO_FLAG),
     ("crates/latent/src/prior/kernel.rs", NO_FLAG),
@@ -45,9 +44,9 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
         let is_test = !name.starts_with("crates/") || name.contains("/tests/");
-        let is_place = PLACES.iter().any(|(place, _)| name.starts_with(place));
+        let is_allowed = ALLOWED.iter().any(|(path, _)| name.starts_with(path));
         for line in detections(before_tests(&name, &text)) {
-            if !is_test && !is_place {
+            if !is_test && !is_allowed {
                 findings.errors.push(format!(
                     "{name}:{line}: `Simd::detect` bypasses `--simd`: take the level as an argument, or give the file a \
                      row in `xtask/src/levels.rs`"
@@ -58,7 +57,6 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// Lines that ask the machine.
 fn detections(text: &str) -> Vec<usize> {
     let lines = text.lines().enumerate();
     let asks = |line: &str| !line.trim_start().starts_with("//") && line.contains("Simd::detect");
@@ -68,12 +66,12 @@ fn detections(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Rows for files and folders that no longer exist.
+/// Reports rows for files and folders that no longer exist.
 pub fn check_rows(root: &Path, findings: &mut Findings) {
-    for (place, reason) in PLACES {
-        if !root.join(place).exists() {
+    for (path, reason) in ALLOWED {
+        if !root.join(path).exists() {
             findings.errors.push(format!(
-                "xtask/src/levels.rs: `{place}` ({reason}) is not there"
+                "xtask/src/levels.rs: `{path}` ({reason}) is not there"
             ));
         }
     }

@@ -2,34 +2,34 @@
 //!
 //! | name | file | what is checked |
 //! | --- | --- | --- |
-//! | `check` | `arrows` | which crate may depend on which |
-//! | | `modules` | which module may use which, inside large crates |
-//! | | `levels` | who may ask the machine for its instruction set |
-//! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
-//! | | `manifests` | every crate takes the workspace's lints, and says what crates.io shows |
-//! | | `pages` | files that the documentation names are there, and what its links lead to |
-//! | | `words` | pages, messages and sources have the terms of the page on terms, not the words that they replaced |
+//! | `check` | `arrows` | each crate depends only on crates that it may use |
+//! | | `modules` | each module of a large crate uses only modules that it may use |
+//! | | `levels` | only listed files ask the machine for its instruction set |
+//! | | `sources` | file lengths; every library turns on the lints against printing, files and processes |
+//! | | `manifests` | every crate uses the workspace's lints and has the fields that crates.io shows |
+//! | | `pages` | files that the documentation names exist, and links lead to headings |
+//! | | `words` | pages, messages, sources and scripts use the terms of the page on terms, and not the words that these replaced |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
-//! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
-//! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
-//! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
+//! | `bridges` | `python` | the package reads models of PyMC and NumPyro, with the real packages |
+//! | `distributed` | `python` | work by many processes, with real Ray and real MPI over loopback |
+//! | `wheel` | `python` | nothing: it builds a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `r-smoke` | `r` | the R package installs, and a minute of its tests passes |
 //! | `r` | `r` | `R CMD check --as-cran` of the R package, with all tests, brms and rstan |
-//! | `binary` | `binary` | an archive with a static binary, its man pages and completions, under `target/release-binary`, makes a fit |
-//! | `book` | `book` | what pages of the book show is what the command says |
-//! | | `flags` | commands and flags that the book names are those that the command line declares |
-//! | `browser` | `browser` | reports and the playground in a headless Chromium: no errors, nothing loaded, nothing cut off, readable by all |
-//! | `pictures` | `browser` | the same, and the book's pictures are taken anew |
-//! | `playground` | `playground` | one page with the engine as WebAssembly, under `target/playground` |
-//! | `flags` | `flags` | the tables of flags in the book's page on the command, written anew |
-//! | `man` | `man` | man pages of the command, under `target/man` |
-//! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
-//! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
-//! | `times` | `times` | which tests are the slowest, and that none takes long without a reason |
-//! | `dependencies` | `toolchains` | licences, advisories and sources of dependencies, by cargo-deny where it is installed |
-//! | `fuzz`, `guided`, `kill`, `damage`, `limits`, `calls`, `stops` | `attack` | the command is attacked from outside; these take flags |
-//! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
+//! | `binary` | `binary` | the static binary in an archive with man pages and completions, under `target/release-binary`, can fit |
+//! | `book` | `book` | pages of the book show the output of the command |
+//! | | `flags` | the command line declares the commands and flags that the book names |
+//! | `browser` | `browser` | reports and the playground in a headless Chromium: no errors, no requests, nothing cut off, accessible to all readers |
+//! | `pictures` | `browser` | the same; it also takes the book's pictures again |
+//! | `playground` | `playground` | nothing: it builds one page with the engine as WebAssembly, under `target/playground` |
+//! | `flags` | `flags` | nothing: it rewrites the tables of flags in the book's page on the command |
+//! | `man` | `man` | nothing: it writes man pages of the command under `target/man` |
+//! | `reproducible` | `reproducible` | builds of the command in two folders are equal, byte by byte |
+//! | `sbom` | `sbom` | nothing: it writes a bill of materials of the command under `target/sbom` |
+//! | `times` | `times` | no test takes long without a reason; it lists the slowest tests |
+//! | `dependencies` | `toolchains` | licences, advisories and sources of dependencies, by cargo-deny if it is installed |
+//! | `fuzz`, `guided`, `kill`, `damage`, `limits`, `calls`, `stops` | `attack` | the command withstands attacks from outside; these checks take flags |
+//! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri if they are installed |
 
 mod arrows;
 mod attack;
@@ -59,14 +59,12 @@ use std::process::ExitCode;
 
 use crate::run::Ended;
 
-/// The findings of the checks.
 #[derive(Debug, Default)]
 struct Findings {
     errors: Vec<String>,
     warnings: Vec<String>,
 }
 
-/// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
 const CHECKS: [Check; 21] = [
@@ -93,7 +91,6 @@ const CHECKS: [Check; 21] = [
     ("miri", toolchains::miri),
 ];
 
-/// A check with flags or files, by its name, and its findings.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
 const ATTACKS: [Attack; 8] = [
@@ -113,8 +110,8 @@ fn main() -> ExitCode {
         && let Some((_, attack)) = ATTACKS.iter().find(|(attack, _)| attack == name)
     {
         return match attack(&root(), flags) {
-            Ok(told) => {
-                println!("{name}: {told}");
+            Ok(result) => {
+                println!("{name}: {result}");
                 ExitCode::SUCCESS
             }
             Err(error) => {
@@ -141,7 +138,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The workspace's folder is in order.
 fn order(root: &Path) -> Result<Ended, String> {
     let findings = check(root)?;
     for warning in &findings.warnings {
@@ -154,7 +150,6 @@ fn order(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The workspace's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,15 +1,15 @@
-//! The man pages of the command, in `target/man/man1`: `man -M target/man jensen-fit` shows one.
+//! Writes the man pages of the command to `target/man/man1`. `man -M target/man jensen-fit` shows one of them.
 
 use std::path::Path;
 
 use crate::run::{self, Ended};
 
-/// Writes them, as the command line is declared.
+/// Writes the man pages from the declaration of the command line.
 pub fn write(root: &Path) -> Result<Ended, String> {
     let folder = run::target(root)?.join("man/man1");
-    // Removed commands have no page.
+    // Removed commands must have no page.
     let _ = std::fs::remove_dir_all(&folder);
-    let place = folder.to_string_lossy();
+    let output = folder.to_string_lossy();
     let arguments = [
         "run",
         "-q",
@@ -18,9 +18,9 @@ pub fn write(root: &Path) -> Result<Ended, String> {
         "--example",
         "man",
         "--",
-        &place,
+        &output,
     ];
     run::cargo(root, &arguments, &[])?;
-    println!("{place}");
+    println!("{output}");
     Ok(Ended::Done)
 }

@@ -1,8 +1,8 @@
 //! Checks that every crate uses the workspace's lints and has the metadata that crates.io shows. No published crate
 //! depends on an unpublished one.
 //!
-//! Users depend on three crates. The others are published only because Cargo requires it, and their descriptions say so: their
-//! interfaces change with every version.
+//! Users depend on three crates. The others are published only because Cargo requires it, and their descriptions say
+//! so: their interfaces change with every version.
 
 use crate::Findings;
 use crate::arrows::Package;
@@ -58,10 +58,8 @@ pub fn check(
 /// The crates that users depend on, whose interfaces are documented and compared between versions.
 const FOR_USERS: [&str; 3] = ["jensen", "jensen-density", "jensen-cli"];
 
-/// The beginning of the description of any other published crate.
 const INTERNAL: &str = "Internal to jensen: ";
 
-/// Fields that every published crate states.
 const SHOWN: [&str; 6] = [
     "description = ",
     "license.workspace = true",

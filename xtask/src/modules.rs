@@ -1,8 +1,8 @@
 //! The modules that each module may use, inside crates that are too large for rules between crates alone.
 //!
-//! A crate with a row in [`CRATES`] lists its top-level modules from the bottom up, each with the items that it may
-//! reach through `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`). Modules in
-//! one row form a layer, and may use each other.
+//! A crate with a row in [`CRATES`] lists its top-level modules from the bottom up, each with the items that it may use
+//! through `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`). Modules in one row
+//! form a layer, and may use each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,14 +11,13 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Top-level modules of a crate, and the modules or items that they may use besides their own.
 #[derive(Clone, Copy)]
 struct Layer {
     modules: &'static [&'static str],
     may_use: &'static [&'static str],
 }
 
-/// Modules of which each may use those before it.
+/// One layer per module. Each may use the modules before it.
 const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer; N] {
     let none = Layer {
         modules: &[],
@@ -35,7 +34,6 @@ const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer;
     layers
 }
 
-/// The crates with rules between modules.
 const CRATES: [(&str, &[Layer]); 5] = [
     ("jensen-stan", &STAN),
     ("jensen-graph", &GRAPH),
@@ -57,12 +55,12 @@ const STAN: [Layer; 17] = [
         modules: &["spelling"],
         may_use: &[],
     },
-    // From text to tree, without types or the function library.
+    // The path from text to syntax tree does not need types or the function library.
     Layer {
         modules: &["syntax"],
         may_use: &["source", "diagnostic"],
     },
-    // The typed program and the signatures of the library. It uses only the names of the blocks from the tree.
+    // The typed program and the signatures of the library use only the names of the blocks from the tree.
     Layer {
         modules: &["program"],
         may_use: &["source", "syntax::ast::BlockKind"],
@@ -79,7 +77,7 @@ const STAN: [Layer; 17] = [
         modules: &["transform"],
         may_use: &[],
     },
-    // Below both evaluators: values, computations on them, and distributions.
+    // Both evaluators use the values, the computations on them, and the distributions.
     Layer {
         modules: &["value"],
         may_use: &["program", "transform"],
@@ -166,7 +164,7 @@ const GRAPH: [Layer; 14] = [
         modules: &["passes"],
         may_use: &["ir", "ops", "verify"],
     },
-    // Operations that own a graph: the graphs that they need, for any evaluator.
+    // Operations with graphs of their own build these for any evaluator.
     Layer {
         modules: &["solver"],
         may_use: &["ir", "ops", "passes"],
@@ -292,7 +290,6 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-/// From the bottom up: a module may use those before it.
 const BLACKBOX: [Layer; 42] = ordered(&[
     // Numbers: requests, counts, draws and sums.
     "calls",
@@ -317,7 +314,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "newton",
     "certificate",
     "records",
-    // Neither starts nor refinement depend on a method.
+    // Starts and refinement do not depend on a method.
     "starts",
     "symmetry",
     "refine",
@@ -364,7 +361,7 @@ const LATENT: [Layer; 9] = [
         modules: &["fit"],
         may_use: &["structure"],
     },
-    // A likelihood makes its sites, which see the model through its linear predictors.
+    // A likelihood makes its sites, which use the model's linear predictors.
     Layer {
         modules: &["model", "likelihood", "site", "linear"],
         may_use: &["density", "error", "lattice", "matrix", "structure", "fit"],
@@ -372,7 +369,7 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &["solve"],
         may_use: &[
-            // The placeholder of models with user-defined sites.
+            // The placeholder likelihood of models with user-defined sites.
             "likelihood::Likelihood",
             "error",
             "matrix",
@@ -434,20 +431,21 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     let exports = exports(&root_of_crate);
     for path in files(&folder)? {
         let inside = path.strip_prefix(&folder).unwrap_or(&path);
-        let place = module_path(inside);
-        let Some(own) = place.first() else {
+        let module = module_path(inside);
+        let Some(own) = module.first() else {
             continue;
         };
         let name = shown(&path, root);
         let Some(layer) = layers.iter().find(|s| s.modules.contains(&own.as_str())) else {
             findings.errors.push(format!(
-                "{name}: the module `{own}` has no place in the table of `xtask/src/modules.rs`"
+                "{name}: the module `{own}` is missing from the table of `xtask/src/modules.rs`"
             ));
             continue;
         };
         // A module's own tests may use modules above it.
         let text = read(&path)?;
-        for (line, used) in strangers(before_tests(&name, &text), &place, layer, layers, &exports) {
+        for (line, used) in strangers(before_tests(&name, &text), &module, layer, layers, &exports)
+        {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
@@ -461,7 +459,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Item -> its path, for items that the root of a crate re-exports from its modules.
+/// Maps each item that the root of a crate re-exports from its modules to the item's path.
 fn exports(root: &str) -> BTreeMap<String, String> {
     let code = without_comments(root);
     let uses = code.split(';').filter_map(|item| {
@@ -476,7 +474,7 @@ fn exports(root: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The path of a file's module from the root of its crate. Empty for the root itself.
+/// Returns the path of a file's module from the root of its crate, or empty for the root itself.
 fn module_path(inside: &Path) -> Vec<String> {
     let mut path: Vec<String> = inside
         .with_extension("")
@@ -492,10 +490,9 @@ fn module_path(inside: &Path) -> Vec<String> {
     path
 }
 
-/// Lines and paths that the module may not use.
 fn strangers(
     text: &str,
-    place: &[String],
+    module: &[String],
     layer: &Layer,
     layers: &[Layer],
     exports: &BTreeMap<String, String>,
@@ -513,8 +510,11 @@ fn strangers(
             found.push((line, used));
         }
     }
-    // `super::super::…` up to the root.
-    let up = format!("{}super::", "super::".repeat(place.len().saturating_sub(1)));
+    // Each `super` in `super::super::…` moves one module up, at most to the root.
+    let up = format!(
+        "{}super::",
+        "super::".repeat(module.len().saturating_sub(1))
+    );
     for (at, _) in code.match_indices(&up) {
         let line = 1 + code[..at].matches('\n').count();
         for used in leaves(&code[at + up.len()..]) {
@@ -547,7 +547,6 @@ fn strangers(
     found
 }
 
-/// The paths that a path or a tree of paths in braces denotes.
 fn leaves(text: &str) -> Vec<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
     let end = text.find(|c| !word(c)).unwrap_or(text.len());
@@ -576,7 +575,7 @@ fn leaves(text: &str) -> Vec<String> {
     loop {
         let rest_of_branch = rest.trim_start();
         found.extend(leaves(rest_of_branch));
-        // To the next branch of this tree, over the trees inside.
+        // The next branch of this tree comes after all trees inside the current branch.
         let next = rest_of_branch.char_indices().find(|(_, c)| {
             match c {
                 '{' => depth += 1,
@@ -592,7 +591,7 @@ fn leaves(text: &str) -> Vec<String> {
     }
 }
 
-/// The text with its line comments blanked. Line numbers do not change.
+/// Line numbers do not change.
 fn without_comments(text: &str) -> String {
     text.lines()
         .map(|line| match line.trim_start().starts_with("//") {
@@ -623,13 +622,13 @@ mod tests {
     ];
 
     fn used(file: &str, text: &str) -> Vec<(usize, String)> {
-        let place = module_path(Path::new(file));
+        let module = module_path(Path::new(file));
         let layer = HOUSE
             .iter()
-            .find(|layer| layer.modules.contains(&place[0].as_str()))
+            .find(|layer| layer.modules.contains(&module[0].as_str()))
             .expect("a module");
         let exports = exports("pub mod hall;\npub use hall::{Door, Stairs};\n");
-        strangers(before_tests(file, text), &place, layer, &HOUSE, &exports)
+        strangers(before_tests(file, text), &module, layer, &HOUSE, &exports)
     }
 
     #[test]
@@ -684,7 +683,7 @@ mod tests {
                     let at = layers.iter().position(|other| other.modules.contains(&top));
                     assert!(
                         at.is_some_and(|at| at < i),
-                        "{name}: {:?} use {used}, which stands above them",
+                        "{name}: {:?} use {used}, which is above them",
                         layer.modules
                     );
                 }

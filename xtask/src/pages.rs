@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::Findings;
 
-/// Folders of the repository that pages name files of.
 const FOLDERS: [&str; 8] = [
     ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];
@@ -43,7 +42,6 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// The targets of links between files of the repository, outside of blocks of code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let plain = prose.flat_map(|prose| prose.split("](").skip(1));
@@ -51,7 +49,6 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     targets.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
 }
 
-/// Whether the file of a link exists and, if it is a page, the heading.
 fn leads_somewhere(page: &Path, link: &str) -> bool {
     let (file, heading) = link.split_once('#').unwrap_or((link, ""));
     let target = match file {
@@ -64,7 +61,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
     }
 }
 
-/// mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
+/// Returns mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let prose = text.split("```").step_by(2);
     let headings = prose
@@ -85,7 +82,6 @@ fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// Text alone between backticks that begins with a folder of the repository.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

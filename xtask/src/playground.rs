@@ -1,9 +1,9 @@
 //! The playground: one page with the checker, the fits and the reports of the library, compiled to WebAssembly.
 //!
-//! The page needs no other files and works from a file. Its sources are in `docs/playground`; the engine is the crate
-//! `jensen-playground`. The standard library for WebAssembly comes from the toolchain
-//! (`rustup target add wasm32-unknown-unknown`), or is compiled from the sources of a toolchain: the current one
-//! (`rustup component add rust-src`), or Debian's packages `rustc-web` and `rust-web-src`.
+//! The page needs no other files and works from a file. Its sources are in `docs/playground`, and the engine is the
+//! crate `jensen-playground`. The standard library for WebAssembly comes from the toolchain (`rustup target add
+//! wasm32-unknown-unknown`), or is compiled from the sources of a toolchain: the current one (`rustup component add
+//! rust-src`), or Debian's packages `rustc-web` and `rust-web-src`.
 
 use std::fs;
 use std::io::Write;
@@ -18,17 +18,16 @@ use serde_json::json;
 
 use crate::run::{self, Ended};
 
-/// The compilation target.
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Debian's compiler, which finds its sources by itself.
 const DEBIAN: &str = "/usr/bin/rustc";
 
-/// The compiler flags: vector instructions, which every recent browser supports, and a stack as deep as a thread's.
+/// Vector instructions, which every recent browser supports.
 const FEATURES: &str = "-Ctarget-feature=+simd128";
+/// The stack is as deep as that of a thread.
 const STACK: &str = "-Clink-arg=-zstack-size=8388608";
 
-/// The examples: names in the page, and files.
 const EXAMPLES: [(&str, &str); 4] = [
     ("Eight schools", "1-schools"),
     ("A line through points (CSV)", "2-line"),
@@ -47,7 +46,7 @@ pub fn build(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The built page, or the reason why it cannot be built.
+/// Returns the built page, or the reason why it cannot be built.
 pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
     let Some(toolchain) = toolchain(root) else {
         return Ok(Err(format!(
@@ -86,20 +85,18 @@ pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
     Ok(Ok(page))
 }
 
-/// A compiler for WebAssembly.
 struct Toolchain {
-    /// Another compiler than the current one.
+    /// The compiler, if it is not the current one.
     rustc: Option<&'static str>,
-    /// Whether the standard library is compiled, too.
     from_sources: bool,
     linker: PathBuf,
 }
 
-/// The first suitable toolchain. CI installs Debian's.
+/// Returns the first suitable toolchain. CI installs Debian's.
 fn toolchain(root: &Path) -> Option<Toolchain> {
     let own = printed(root, "rustc", "sysroot")?;
     let host = printed(root, "rustc", "host-tuple")?;
-    // The linker of a rustup toolchain. Debian's linkers are older than its newest compiler.
+    // The linker must be that of a rustup toolchain, because Debian's linkers are older than its newest compiler.
     let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
     if !linker.is_file() {
         return None;
@@ -128,7 +125,6 @@ fn has_sources(sysroot: &Path) -> bool {
         .is_file()
 }
 
-/// A compiler's description of itself.
 fn printed(root: &Path, rustc: &str, what: &str) -> Option<PathBuf> {
     let mut command = Command::new(rustc);
     command.args(["--print", what]).current_dir(root);
@@ -141,14 +137,12 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Bytes in the form of a page: gzip in base 64.
 fn packed(bytes: &[u8]) -> Result<String, String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     Ok(STANDARD.encode(written.map_err(|e| e.to_string())?))
 }
 
-/// The sources as one page.
 fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
     let text = |name: &str| {
         let bytes = read(&sources.join(name))?;
@@ -162,16 +156,16 @@ fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
     // A script must not contain its own end tag.
     let examples = json!(examples).to_string().replace('<', "\\u003c");
     let mut html = text("index.html")?;
-    for (place, content) in [
+    for (slot, content) in [
         ("style.css", text("style.css")?),
         ("worker.js", text("worker.js")?),
         ("page.js", text("page.js")?),
         ("examples", examples),
         ("engine", engine.to_owned()),
     ] {
-        let mark = format!("{{{{{place}}}}}");
+        let mark = format!("{{{{{slot}}}}}");
         if html.matches(&mark).count() != 1 {
-            return Err(format!("index.html has no place for {place}"));
+            return Err(format!("index.html has no slot for {slot}"));
         }
         html = html.replace(&mark, &content);
     }

@@ -1,6 +1,6 @@
 //! The Python package: builds a wheel, installs it into separate environments, and tests it there.
 //!
-//! If `JENSEN_BUILT` names a folder with a built extension module, the wheel contains that one. Otherwise maturin
+//! If `JENSEN_BUILT` names a folder with a built extension module, the wheel contains this module. Otherwise maturin
 //! builds it in the profile of `pip install .`.
 //!
 //! | check | environment | what is run |
@@ -17,23 +17,22 @@ use std::time::{Duration, Instant};
 
 use crate::run::{self, Ended};
 
-/// Versions of Python to look for, best first. The stable ABI begins with 3.10, and ArviZ 0.x needs at most 3.11.
+/// Versions of Python, in order of preference. The stable ABI begins with 3.10, and ArviZ 0.x needs at most 3.11.
 const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
 
-/// The versions that ArviZ 1 needs.
 const LATER: [&str; 2] = ["3.12", "3.13"];
 
-/// Requirements of the checks in addition to the package's extras.
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
 
-/// All crates have one version, this one's too.
+/// All crates have the same version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Time limit of a test run in seconds. A hanging run is stopped, and reports its position. The slowest run takes five
-/// minutes.
+/// Time limit of a test run. After it, the check stops a hanging run and reports its position. The slowest run takes
+/// five minutes.
 const LIMIT: Duration = Duration::from_secs(480);
 
-/// Builds, installs, checks types and runs the tests. Skipped if there is no interpreter, or downloads are impossible.
+/// Builds and installs the package, checks its types and runs its tests. It is skipped if there is no interpreter, or
+/// if downloads are impossible.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -41,7 +40,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     };
     if main.install(&[&format!("{wheel}[test]")]).is_err() {
         return Ok(Ended::Skipped(
-            "what the tests need cannot be downloaded".into(),
+            "the requirements of the tests cannot be downloaded".into(),
         ));
     }
     main.run(&["-m", "mypy"])?;
@@ -53,7 +52,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The tests of code that reads models of PyMC and NumPyro, and of samplers that use Jensen's gradients.
+/// Runs the tests of code that reads models of PyMC and NumPyro, and of samplers that use Jensen's gradients.
 pub fn bridges(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -76,7 +75,7 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The tests of work by many processes, whose packages are large.
+/// Runs the tests of work by many processes, whose packages are large.
 pub fn distributed(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -100,7 +99,7 @@ pub fn distributed(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// A wheel that other machines can install, built against an old glibc with PyPI's zig, so that no C compiler is
+/// Builds a wheel that other machines can install. It uses an old glibc and PyPI's zig, so that no C compiler is
 /// necessary.
 pub fn wheel(root: &Path) -> Result<Ended, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
@@ -115,18 +114,17 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
         ));
     }
     let build = ["-m", "maturin", "build", "-q", "--zig", "--profile", "dist"];
-    let place = [
+    let output = [
         "--compatibility",
         "manylinux2014",
         "--out",
         "target/release-wheels",
     ];
-    main.run(&[&build[..], &place].concat())?;
+    main.run(&[&build[..], &output].concat())?;
     println!("{}", newest(&root.join("target/release-wheels"))?);
     Ok(Ended::Done)
 }
 
-/// The environment of the tests with a wheel installed in it, and the wheel, or the reason why there is none.
 fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
         return Ok(Err("no Python from 3.10 on with venv is installed".into()));
@@ -163,14 +161,12 @@ fn arviz1(root: &Path, wheel: &str) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// An interpreter with its packages.
 struct Environment<'a> {
     root: &'a Path,
     python: String,
 }
 
 impl<'a> Environment<'a> {
-    /// The environment in a folder, created if necessary.
     fn made(root: &'a Path, interpreter: &str, folder: &str) -> Result<Self, String> {
         let python = root.join(folder).join("bin/python");
         if !python.exists() {
@@ -186,7 +182,6 @@ impl<'a> Environment<'a> {
         start(self.root, &self.python, arguments)
     }
 
-    /// Runs files of tests, or all of them.
     fn test(&self, files: &[&str]) -> Result<(), String> {
         // pytest keeps the standard error of a test until it ends, so a hanging test would show nothing.
         let watched = format!(
@@ -206,7 +201,6 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// The first suitable interpreter of these versions, on the path or in pyenv's folder.
 fn interpreter(versions: &[&str]) -> Option<String> {
     let named = versions.iter().map(|version| format!("python{version}"));
     let kept = versions.iter().flat_map(|version| of_pyenv(version));
@@ -223,7 +217,7 @@ fn minor(version: &str) -> u32 {
     minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
 }
 
-/// pyenv's interpreters of a version, because its commands on the path support a single version.
+/// Looks for pyenv's interpreters of a version, because its commands on the path support a single version.
 fn of_pyenv(version: &str) -> Vec<String> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
@@ -238,7 +232,6 @@ fn of_pyenv(version: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether an interpreter exists, is new enough, and can create environments.
 fn serves(name: &str, oldest: u32) -> bool {
     let script = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < (3, {oldest}))");
     let mut command = Command::new(name);
@@ -247,7 +240,6 @@ fn serves(name: &str, oldest: u32) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The file that was written last.
 fn newest(folder: &Path) -> Result<String, String> {
     let files = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     let newest = files

@@ -1,8 +1,8 @@
-//! The R package, with Debian's packages of R.
+//! Checks of the R package, with Debian's packages of R.
 //!
 //! | check | packages | what is run |
 //! | --- | --- | --- |
-//! | `r-smoke` | those that the package imports, and testthat | tests of a minute, from an installed package |
+//! | `r-smoke` | imported packages, and testthat | tests of a minute, from an installed package |
 //! | `r` | brms, rstan and the other suggestions too | `R CMD check --as-cran`, with vignettes and all tests |
 //!
 //! Missing packages are installed from Debian, by `r-smoke` only in CI.
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use crate::run::{self, Ended};
 
-/// Debian's packages that the package needs in any case.
+/// Debian packages that both checks need.
 const NEEDED: [&str; 5] = [
     "r-base-core",
     "r-cran-jsonlite",
@@ -21,7 +21,6 @@ const NEEDED: [&str; 5] = [
     "r-cran-testthat",
 ];
 
-/// Its suggested packages, and the packages that build vignettes.
 const SUGGESTED: [&str; 9] = [
     "r-cran-bayesplot",
     "r-cran-brms",
@@ -49,23 +48,23 @@ pub fn smoke(root: &Path) -> Result<Ended, String> {
     let library = run::target(root)?.join("r/library");
     std::fs::create_dir_all(&library).map_err(|error| error.to_string())?;
     let jensen = command(root)?;
-    let place = library.to_string_lossy();
+    let path = library.to_string_lossy();
     r(
         root,
         "R",
-        &["CMD", "INSTALL", "--no-test-load", "-l", &place, "r/jensen"],
+        &["CMD", "INSTALL", "--no-test-load", "-l", &path, "r/jensen"],
         &[],
     )?;
     let tests = format!(
-        "library(jensen, lib.loc = '{place}'); testthat::test_dir('r/jensen/tests/testthat', package = 'jensen', \
+        "library(jensen, lib.loc = '{path}'); testthat::test_dir('r/jensen/tests/testthat', package = 'jensen', \
          load_package = 'installed', stop_on_failure = TRUE)"
     );
-    let variables = [("JENSEN", jensen.as_str()), ("R_LIBS", &place)];
+    let variables = [("JENSEN", jensen.as_str()), ("R_LIBS", &path)];
     r(root, "Rscript", &["-e", &tests], &variables)?;
     Ok(Ended::Done)
 }
 
-/// CRAN's checks, and all tests with the real packages.
+/// Runs CRAN's checks, and all tests with the real packages.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let all = [&NEEDED[..], &SUGGESTED].concat();
     if !has(&all) {
@@ -101,11 +100,10 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     let status = log.lines().rfind(|line| line.starts_with(PASSED));
     match status {
         Some(status) if !status.contains("WARNING") && !status.contains("ERROR") => Ok(Ended::Done),
-        _ => Err("R CMD check has warnings: they stand above".into()),
+        _ => Err("R CMD check has warnings, which are above".into()),
     }
 }
 
-/// The name of the archive from `R CMD build`.
 fn archive(package: &Path) -> Result<String, String> {
     let description = std::fs::read_to_string(package.join("DESCRIPTION"));
     let description = description.map_err(|error| error.to_string())?;
@@ -116,13 +114,11 @@ fn archive(package: &Path) -> Result<String, String> {
     Ok(format!("jensen_{}.tar.gz", version.trim()))
 }
 
-/// The command that the package drives.
 fn command(root: &Path) -> Result<String, String> {
     let jensen = run::command_folder(root)?.join("jensen");
     Ok(jensen.to_string_lossy().into_owned())
 }
 
-/// Whether R and these Debian packages are available.
 fn has(packages: &[&str]) -> bool {
     packages
         .iter()

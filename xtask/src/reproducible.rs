@@ -15,7 +15,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     let desk = desk.map_err(|e| format!("target/reproducible: {e}"))?;
     // Names of different lengths reveal embedded paths.
     let folders = [desk.join("a"), desk.join("the-second-folder")];
-    // Copies both before either is built, because the sources may change meanwhile.
+    // Both folders are copied before either is built, because the sources may change meanwhile.
     for folder in &folders {
         copy(root, folder)?;
     }
@@ -36,7 +36,6 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The files of the repository.
 fn copy(root: &Path, folder: &Path) -> Result<(), String> {
     let listed = Command::new("git")
         .arg("ls-files")
@@ -52,7 +51,6 @@ fn copy(root: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The command, built in a folder of sources.
 fn built(folder: &Path) -> Result<PathBuf, String> {
     let target = folder.join("target").display().to_string();
     let flags = format!("--remap-path-prefix={}=.", folder.display());

@@ -7,19 +7,19 @@ use std::process::{Command, Stdio};
 /// The outcome of a check without findings.
 #[derive(Debug)]
 pub enum Ended {
-    /// It was made.
+    /// The check ran.
     Done,
-    /// It could not run here, for this reason.
+    /// The check could not run, for this reason.
     Skipped(String),
 }
 
-/// Runs the cargo that runs this, with variables added to the environment.
+/// Runs the cargo that runs this program, with additional environment variables.
 pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     finish(Command::new(cargo), root, arguments, variables)
 }
 
-/// A built example of the command, from the given build or otherwise in the profile `quick`.
+/// Returns the path of a built example of the command, from the given build or otherwise from the profile `quick`.
 pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     let folder = match given() {
         Some(folder) => folder,
@@ -32,7 +32,7 @@ pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(folder.join("examples").join(name))
 }
 
-/// The standard output of a built example of the command.
+/// Returns the standard output of a built example of the command.
 pub fn example_output(root: &Path, name: &str) -> Result<String, String> {
     let path = example(root, name)?;
     let output = Command::new(&path)
@@ -46,7 +46,7 @@ pub fn example_output(root: &Path, name: &str) -> Result<String, String> {
     }
 }
 
-/// The folder that cargo builds in.
+/// Returns the folder in which cargo builds.
 pub fn target(root: &Path) -> Result<PathBuf, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| root.join("target"), PathBuf::from);
@@ -54,15 +54,16 @@ pub fn target(root: &Path) -> Result<PathBuf, String> {
     made.map_err(|e| format!("{}: {e}", target.display()))
 }
 
-/// Names a folder with the command, the examples and the extension module, all built: `.ci/run` has one build for all checks.
+/// Names a folder with the built command, examples and extension module. `.ci/run` makes one build for all checks.
 const BUILT: &str = "JENSEN_BUILT";
 
-/// The folder that [`BUILT`] names.
+/// Returns the folder that [`BUILT`] names.
 pub fn given() -> Option<PathBuf> {
     std::env::var_os(BUILT).map(PathBuf::from)
 }
 
-/// The folder of a built command: the given one, or otherwise that of the profile `quick` with every part.
+/// Returns the folder of a built command, which is the given one, or otherwise that of the profile `quick` with every
+/// part.
 pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     if let Some(folder) = given() {
         return Ok(folder);
@@ -75,7 +76,7 @@ pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     Ok(target(root)?.join("quick"))
 }
 
-/// Installs Debian packages. Callers check whether they exist.
+/// Installs Debian packages. Callers check whether the installation succeeded.
 pub fn apt_get(packages: &[&str]) {
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
     for arguments in [vec!["update", "-qq"], [&install[..], packages].concat()] {
@@ -101,7 +102,7 @@ pub fn cargo_of(
     finish(command, root, arguments, variables)
 }
 
-/// Whether a program of a toolchain can run here.
+/// Whether a program of a toolchain can run on this machine.
 pub fn has(toolchain: &str, program: &[&str]) -> bool {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain]).args(program);

@@ -1,4 +1,4 @@
-//! The components of the command: a bill of materials in CycloneDX 1.5, from `Cargo.lock` and the crates' manifests.
+//! Writes a bill of materials of the command in CycloneDX 1.5, from `Cargo.lock` and the crates' manifests.
 //!
 //! It contains neither times nor paths, so the same sources give the same file.
 
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use crate::arrows::metadata_of;
 use crate::run::Ended;
 
-/// The package whose parts are listed.
 const COMMAND: &str = "jensen-cli";
 
 /// Writes `target/sbom/jensen.cdx.json`.
@@ -28,7 +27,6 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// SHA-256 of the archives of packages, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let mut found = BTreeMap::new();
     for package in lock.split("[[package]]").skip(1) {
@@ -53,7 +51,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Res
         .into_iter()
         .map(|package| (text(&package["id"]), package))
         .collect();
-    // Dependencies of tests alone are not part of the command.
+    // Dependencies that only tests use are not part of the command.
     let edges: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
         .iter()
         .map(|node| {
@@ -90,7 +88,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Res
             "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
         });
         if let Some(licence) = package["license"].as_str() {
-            // The older notation of "or".
+            // A slash is the older notation of "or".
             let expression = licence.replace('/', " OR ");
             component["licenses"] = json!([{ "expression": expression }]);
         }

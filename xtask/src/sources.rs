@@ -15,10 +15,9 @@ const OUTSIDE: [&str; 5] = [
     "xtask",
 ];
 
-/// The required text in the `lib.rs` of every library.
 const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
 
-/// Lines of a file beyond which it has more than one subject.
+/// A file with more lines than this has more than one subject.
 const LONG: usize = 800;
 
 /// Checks the sources of one crate.
@@ -45,7 +44,6 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// Whether a `lib.rs` turns the lints on, with any line breaks.
 fn is_kept(text: &str) -> bool {
     let dense = |text: &str| -> String { text.split_whitespace().collect() };
     dense(text).replace(",)", ")").contains(&dense(KEPT))
@@ -56,7 +54,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// A path relative to the workspace's folder.
+/// Returns a path relative to the workspace's folder.
 pub fn shown(path: &Path, root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     path.strip_prefix(&root)
@@ -65,8 +63,8 @@ pub fn shown(path: &Path, root: &Path) -> String {
         .to_string()
 }
 
-/// The lines of a file before its unit tests. A file of tests has none. The declaration of a separate test file ends
-/// nothing.
+/// Returns the lines of a file before its unit tests. A file of tests has no such lines. The declaration of a separate
+/// test file does not end them.
 pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
     const MODULE: &str = "#[cfg(test)]\n";
     if name.ends_with("tests.rs") {
@@ -80,7 +78,7 @@ pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
     &text[..tests.unwrap_or(text.len())]
 }
 
-/// Every source file below a folder, in order.
+/// Returns every source file below a folder, in order.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;

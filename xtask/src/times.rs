@@ -1,7 +1,7 @@
-//! The slowest tests: `cargo xtask times [LOG]`.
+//! Lists the slowest tests, for `cargo xtask times [LOG]`.
 //!
 //! LOG is the output of `cargo test --workspace` with `.ci/timed` as its runner, which prints the time of each test.
-//! Without LOG, this runs the tests. Times are wall-clock times, with other tests in parallel.
+//! Without LOG, the check runs the tests. Times are wall-clock times, with other tests in parallel.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,10 +13,9 @@ const LIMIT: f64 = 20.0;
 /// longer, and the limit grows in proportion.
 const QUIET: f64 = 630.0;
 
-/// How much more than the average test one may be slowed down on a busy machine.
+/// A busy machine may slow down one test by this factor more than the average test.
 const UNEVEN: f64 = 2.0;
 
-/// Number of the slowest tests to show.
 const SHOWN: usize = 15;
 
 /// Tests that may take longer, with the reason.
@@ -51,7 +50,7 @@ const SLOW: [(&str, &str); 11] = [
     ),
     (
         "refine::a_mixture_that_does_not_mix_is_refused",
-        "spends its whole budget of gradients, as what does not mix must",
+        "spends its whole budget of gradients, because its chains do not mix",
     ),
     (
         "coverage::the_page_says_what_evaluates",
@@ -80,7 +79,7 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
     times.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     println!(
-        "the slowest of {} tests, in seconds by the clock:",
+        "the slowest of {} tests, in seconds of wall-clock time:",
         times.len()
     );
     for (name, seconds) in times.iter().take(SHOWN) {
@@ -104,7 +103,6 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
 }
 
-/// The output of the tests, run with their times.
 fn log(root: &Path) -> Result<String, String> {
     let host = Command::new("rustc").arg("-vV").output();
     let host = host.map_err(|error| format!("rustc: {error}"))?;
@@ -126,7 +124,6 @@ fn log(root: &Path) -> Result<String, String> {
     }
 }
 
-/// Names of tests with their seconds, from lines such as `test name ... ok <1.234s>`.
 fn times(log: &str) -> Vec<(&str, f64)> {
     log.lines()
         .filter_map(|line| {

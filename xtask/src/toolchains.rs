@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use crate::arrows::metadata;
 use crate::run::{self, Ended};
 
-/// The crates with unsafe kernels.
 const KERNELS: [&str; 6] = [
     "jensen-math",
     "jensen-graph",
@@ -60,7 +59,7 @@ pub fn dependencies(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The unit tests of the crates with unsafe kernels run under AddressSanitizer.
+/// Runs the unit tests of the crates with unsafe kernels under AddressSanitizer.
 pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Ended::Skipped(format!("this is no {PLATFORM}")));
@@ -73,7 +72,7 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     KERNELS
         .iter()
         .for_each(|name| arguments.extend(["-p", name]));
-    // Leaks are not unsafe, and the threads of a pool live until the process ends.
+    // Leaks are not unsafe, and the threads of a pool exist until the process ends.
     let variables = [
         ("RUSTFLAGS", "-Zsanitizer=address"),
         ("ASAN_OPTIONS", "detect_leaks=0"),
@@ -82,8 +81,8 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs the unit tests of the kernels on whole vectors under Miri, which does not support vector instructions, so it
-/// uses the scalar ones.
+/// Runs the unit tests of the kernels on whole vectors under Miri, with scalar instructions because Miri does not
+/// support vector instructions.
 pub fn miri(root: &Path) -> Result<Ended, String> {
     if !run::has(NIGHTLY, &["cargo", "miri", "--version"]) {
         return Ok(Ended::Skipped(

@@ -1,7 +1,9 @@
-//! Words that a term of the field has replaced: the page on terms has the terms, this file the words.
+//! Checks that texts do not use words that a term of the field has replaced. The page on terms has the terms, and this
+//! file has the words.
 //!
 //! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help must have none of
-//! them. Sources must have none of those that have no other meaning there.
+//! them, and neither must scripts, help pages of R and vignettes. Rust sources must have none of the words that have no
+//! other meaning there.
 
 use std::path::Path;
 
@@ -9,23 +11,21 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
-/// Where a word must not occur.
+/// The texts in which a word must not occur.
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
-    /// In pages, messages and help.
     Texts,
-    /// In the sources, whose comments and identifiers have a more exact word.
+    /// Sources, whose comments and identifiers have a more exact word.
     Sources,
-    /// In either.
     Both,
 }
 
 use Where::{Both, Sources, Texts};
 
-/// A word or phrase, its replacement, and where it must not occur.
+/// A word or phrase, its replacement, and the texts in which it must not occur.
 type Old = (&'static str, &'static str, Where);
 
-const OLD: [Old; 40] = [
+const OLD: [Old; 42] = [
     ("hub", "global parameter", Both),
     ("hubs", "global parameters", Both),
     ("locals", "local parameters", Texts),
@@ -74,6 +74,8 @@ const OLD: [Old; 40] = [
     ("unless told otherwise", "by default", Both),
     ("where you come from", "coming from other tools", Texts),
     ("what came out", "the result", Texts),
+    ("leaves free", "does not set", Both),
+    ("those that", "the noun", Texts),
 ];
 
 /// Phrases in which a word is ordinary English.
@@ -90,7 +92,7 @@ const PHRASES: [&str; 10] = [
     "take the place",
 ];
 
-/// Where a word is allowed: the beginning of a path, the word, and the reason.
+/// Exceptions: the beginning of a path, the allowed word, and the reason.
 const KEPT: [(&str, &str, &str); 12] = [
     (
         "docs/book/src/topics-tutorial.md",
@@ -98,9 +100,9 @@ const KEPT: [(&str, &str, &str); 12] = [
         "a part of a plant, in the example's texts",
     ),
     (
-        "docs/book/src/python-gallery.md",
-        "told",
-        "made of scripts, whose output says it",
+        "xtask/browser/fits.mjs",
+        "leaf",
+        "a part of a plant, in the example's texts",
     ),
     (
         "crates/stan/",
@@ -138,16 +140,39 @@ const KEPT: [(&str, &str, &str); 12] = [
     ("crates/cli/src/regress.rs", "told", "the lines of a result"),
 ];
 
-/// Checks pages, and the sources of all crates.
+const PAGES: [&str; 5] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "data/README.md",
+    "models/README.md",
+];
+
+const FOLDERS: [&str; 7] = [
+    ".ci",
+    "docs/book/src",
+    "docs/playground",
+    "python",
+    "r/jensen",
+    "tools",
+    "xtask",
+];
+
+/// Checks pages and scripts, and the sources of all crates.
 pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Result<(), String> {
-    for name in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
+    for name in PAGES {
         page(&root.join(name), root, findings)?;
     }
-    pages(&root.join("docs/book/src"), root, findings)?;
-    for package in packages.iter().filter(|package| package.name != "xtask") {
+    for folder in FOLDERS {
+        texts(&root.join(folder), root, findings)?;
+    }
+    for package in packages {
         for path in files(&package.folder.join("src"))? {
             let text = read(&path)?;
             let name = shown(&path, root);
+            if name == file!() {
+                continue;
+            }
             for (number, line) in before_tests(&name, &text).lines().enumerate() {
                 let is_comment = line.trim_start().starts_with("//");
                 let is_help =
@@ -165,23 +190,48 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// Every page of a folder and its subfolders.
-fn pages(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
+fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            pages(&path, root, findings)?;
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            page(&path, root, findings)?;
+            if !path.ends_with("node_modules") {
+                texts(&path, root, findings)?;
+            }
+            continue;
+        }
+        match path
+            .extension()
+            .map(|extension| extension.to_string_lossy())
+        {
+            Some(extension) => match &*extension {
+                "md" | "Rd" | "Rmd" => page(&path, root, findings)?,
+                "R" | "css" | "html" | "js" | "mjs" | "py" | "pyi" | "sh" => {
+                    script(&path, root, findings)?;
+                }
+                _ => {}
+            },
+            // Shell scripts of `.ci` have no extension.
+            None if folder.file_name().is_some_and(|name| name == ".ci") => {
+                script(&path, root, findings)?
+            }
+            None => {}
         }
     }
     Ok(())
 }
 
-/// A page, but for its code.
+fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = shown(path, root);
+    for (number, line) in read(path)?.lines().enumerate() {
+        report((&name, number), line, |_| true, findings);
+    }
+    Ok(())
+}
+
 fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = shown(path, root);
@@ -201,7 +251,7 @@ fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String>
     Ok(())
 }
 
-/// Quoted text of a line that contains a space, as messages do.
+/// Messages are quoted texts that contain a space.
 fn messages(line: &str) -> String {
     let quoted = line.split('"').skip(1).step_by(2);
     let messages: Vec<&str> = quoted.filter(|text| text.trim().contains(' ')).collect();
@@ -230,7 +280,7 @@ fn report(
     }
 }
 
-/// The words of a text in lower case. Identifiers are split.
+/// Returns the words of a text in lower case, with identifiers split.
 fn plain(text: &str) -> String {
     let mut out = String::from(" ");
     let mut before = ' ';

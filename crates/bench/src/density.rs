@@ -1,4 +1,4 @@
-//! Times of density evaluations over the corpus, as ratios to a peer.
+//! Times of density evaluations over the corpus, as ratios to the times of another implementation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,13 +11,11 @@ use jensen::stan::{Build, Model};
 use jensen::{Problem, time_density};
 use serde::Deserialize;
 
-/// The input of a peer for one model.
 #[derive(Deserialize)]
 struct Peer {
     seconds_per_gradient: f64,
 }
 
-/// One measured model.
 struct Timing {
     name: String,
     dim: usize,
@@ -126,7 +124,6 @@ fn print_table(rows: &[Timing]) {
     );
 }
 
-/// Smallest, median and largest of some values.
 fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
     values.sort_by(f64::total_cmp);
     Some((*values.first()?, values[values.len() / 2], *values.last()?))

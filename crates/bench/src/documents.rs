@@ -8,10 +8,9 @@ use std::path::Path;
 use anyhow::Context;
 use jensen::math::rng::{Purpose, Stream};
 
-/// Number of topics per document.
 const MIXED: usize = 3;
 
-/// Size of a collection.
+/// The size of a collection.
 #[derive(Clone, Copy)]
 pub struct Size {
     /// Number of documents.
@@ -20,7 +19,7 @@ pub struct Size {
     pub terms: u64,
     /// Number of topics.
     pub topics: u64,
-    /// Mean number of tokens of a document. Numbers vary from half to one and a half times the mean.
+    /// Mean number of tokens of a document. The numbers vary from half to one and a half times the mean.
     pub tokens: u64,
 }
 
@@ -71,7 +70,7 @@ pub fn write(out: &Path, size: Size, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A topic's permutation of the vocabulary: rank r is word a r + b modulo the number of words.
+/// Draws a topic's permutation of the vocabulary, in which rank r is word a r + b modulo the number of words.
 fn order(terms: u64, seed: u64, topic: u64) -> (u64, u64) {
     let mut stream = Stream::new(seed, Purpose::new("generated topics"), 0, topic);
     let b = stream.below(terms);

@@ -88,7 +88,6 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The model folders under `root`, by name.
 fn model_folders(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(root)? {

@@ -1,4 +1,5 @@
-//! Speed of training an auto-encoder of images, compared with large matrix products and with a peer.
+//! The speed of training an auto-encoder of images, compared with large matrix products and with another
+//! implementation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +24,7 @@ const RECORDS: usize = 60_000;
 /// The measurements.
 #[derive(Args)]
 pub struct NeuralArgs {
-    /// Images of 28 × 28 pixels (IDX, also .gz). The default is noise, which takes the same time.
+    /// Images of 28 × 28 pixels (IDX, also .gz). The default is noise, because it takes the same time.
     images: Option<PathBuf>,
     /// Images for the test bound after the last pass.
     #[arg(long)]
@@ -39,14 +40,13 @@ pub struct NeuralArgs {
     peer_program: PathBuf,
 }
 
-/// The output of the peer.
 #[derive(Deserialize)]
 struct Peer {
     seconds_per_epoch: f64,
     processor_seconds_per_epoch: f64,
 }
 
-/// Wall and processor seconds.
+/// Wall-clock and processor seconds.
 #[derive(Clone, Copy)]
 struct Seconds {
     wall: f64,
@@ -59,7 +59,6 @@ impl Seconds {
         processor: f64::INFINITY,
     };
 
-    /// The smallest value of each.
     fn least(self, other: Self) -> Self {
         Self {
             wall: self.wall.min(other.wall),
@@ -166,7 +165,6 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The peer's seconds per pass, if there is one.
 fn peer(args: &NeuralArgs) -> anyhow::Result<Option<Seconds>> {
     let Some(python) = &args.peer else {
         return Ok(None);
@@ -190,20 +188,19 @@ fn peer(args: &NeuralArgs) -> anyhow::Result<Option<Seconds>> {
     }))
 }
 
-/// Floating-point operations of the matrix products of one record: forwards, and backwards to weights and inputs.
+/// Returns the number of floating-point operations in the matrix products of one record, forwards, and backwards to
+/// weights and inputs.
 fn products(width: usize) -> f64 {
     let encoder = width * HIDDEN;
     let rest = HIDDEN * 2 * LATENT + LATENT * HIDDEN + HIDDEN * width;
     2.0 * (2 * encoder + 3 * rest) as f64
 }
 
-/// Extent of a large square matrix.
 const EXTENT: usize = 1536;
 
-/// Floating-point operations of [`large_product`].
 const PRODUCT_WORK: f64 = 2.0 * (EXTENT * EXTENT * EXTENT) as f64;
 
-/// The smallest seconds of some products of large matrices on all threads.
+/// Multiplies large matrices on all threads several times, and returns the smallest seconds.
 fn large_product() -> Seconds {
     let (n, stride) = (EXTENT, EXTENT as isize);
     let (a, b) = (vec![1.0_f32; n * n], vec![1.0_f32; n * n]);
@@ -247,7 +244,6 @@ fn large_product() -> Seconds {
     }
 }
 
-/// Processor seconds of this process, if the system reports them; they depend little on other load.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
@@ -262,7 +258,6 @@ fn processor_seconds() -> f64 {
     }
 }
 
-/// The peak memory of this process, if the system reports it.
 fn peak_mebibytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,8 +1,8 @@
 //! Automatic differentiation variational inference as Stan defines it.
 //!
-//! Stochastic gradient ascent on the bound, with naive gradients (one draw by default) and the step `ω += η k^(−1/2) g
-//! / (τ + √s_k)`, where `τ = 1`, `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²` (Kucukelbir, Tran, Ranganath, Gelman and
-//! Blei, JMLR 18, 2017). The exponent is `−1/2 + 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
+//! ADVI is stochastic gradient ascent on the bound, with naive gradients (one draw by default) and the step `ω += η
+//! k^(−1/2) g / (τ + √s_k)`, where `τ = 1`, `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²` (Kucukelbir, Tran, Ranganath,
+//! Gelman and Blei, JMLR 18, 2017). The exponent is `−1/2 + 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
 //!
 //! * Candidates for η are 100, 10, 1, 0.1 and 0.01. ADVI tries each candidate in an ascent of 50 iterations from the
 //!   start. It chooses the first η whose successor gives a lower bound, provided that η itself improved on the start.
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,40 +38,39 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
-/// The values of η to try, in order.
 const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 
-/// When ADVI stops.
+/// The rule by which ADVI stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdviStop {
-    /// Stan's rule on relative changes.
+    /// Stan's rule on relative changes of the bound.
     Relative,
-    /// The run stops when a second-order polish gains at most the tolerance in nats, including its standard error. The
-    /// rule is checked whenever ten evaluations of the bound gain no more than that.
+    /// A rule in nats: the run stops when a second-order polish gains at most the tolerance, including its standard
+    /// error. ADVI checks the rule whenever ten evaluations of the bound gain no more than the tolerance.
     Nats,
 }
 
-/// Settings, with Stan's names and defaults.
+/// The settings of ADVI, with Stan's names and defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdviSettings {
-    /// Number of draws per gradient.
+    /// The number of draws per gradient.
     pub grad_samples: usize,
-    /// Number of draws per estimate of the bound.
+    /// The number of draws per estimate of the bound.
     pub elbo_samples: usize,
-    /// Step-size scale; `None` adapts it.
+    /// The step-size scale η, or `None` to adapt it.
     pub eta: Option<f64>,
-    /// Number of iterations per trial of η.
+    /// The number of iterations per trial of η.
     pub adapt_iterations: u64,
-    /// Number of iterations between estimates of the bound.
+    /// The number of iterations between estimates of the bound.
     pub eval_elbo: u64,
-    /// Tolerance of the relative rule.
+    /// The tolerance of the relative rule.
     pub tol_rel_obj: f64,
-    /// Largest number of iterations after adaptation; also sets the length of the window.
+    /// The largest number of iterations after adaptation. It also sets the length of the window.
     pub max_iterations: u64,
-    /// When to stop.
+    /// The stopping rule.
     pub stop: AdviStop,
-    /// Tolerance of the rule in nats.
+    /// The tolerance of the rule in nats.
     pub tolerance: f64,
 }
 
@@ -95,7 +94,7 @@ impl MethodSettings for AdviSettings {
     const NAME: &'static str = "advi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("grad_samples", self.grad_samples as f64),
             ("elbo_samples", self.elbo_samples as f64),
@@ -132,7 +131,7 @@ impl Fitting for AdviSettings {
     }
 }
 
-/// The algorithm, whose output is ω.
+/// Automatic differentiation variational inference, whose output is ω.
 pub struct Advi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -141,29 +140,24 @@ pub struct Advi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// The stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// An ascent that tries the η with this index.
     Adapt(usize),
     Ascend,
 }
 
-/// State of [`Advi`].
+/// The state of [`Advi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviState {
-    /// The starting point of every ascent.
     start: Vec<f64>,
     omega: Vec<f64>,
     history: Vec<f64>,
     phase: Phase,
-    /// Number of iterations in this phase so far.
     k: u64,
     eta: f64,
     elbo_initial: f64,
     elbo_last_eta: f64,
     rule: RelativeRule,
-    /// The parameters at which the rule in nats was last checked.
     anchor: Vec<f64>,
     calls: Calls,
 }
@@ -179,7 +173,7 @@ impl MethodState for AdviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
-    /// A fit of `family` from the mean `start` with unit scales, as in Stan.
+    /// Creates a fit of `family` from the mean `start` with unit scales, as in Stan.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -215,7 +209,6 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             .bound_replacing(omega, stream, self.settings.elbo_samples)
     }
 
-    /// Takes one ascent step with the given gradient.
     fn ascend(state: &mut AdviState, gradient: &[f64]) {
         let first = state.k == 1;
         let eta = state.eta / (state.k as f64).sqrt();
@@ -225,7 +218,6 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         }
     }
 
-    /// Discards the ascent, for the next phase.
     fn reset(state: &mut AdviState, phase: Phase, eta: f64) {
         state.omega.clone_from(&state.start);
         state.history.fill(0.0);
@@ -325,8 +317,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// The status under the rule in nats. Every ten evaluations, it requests a certificate if matched draws show no
-    /// gain since the last check.
+    /// Requests a certificate after every ten evaluations if matched draws show no gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

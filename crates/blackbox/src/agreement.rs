@@ -6,9 +6,10 @@
 //! deviation under the posterior, by self-normalised importance sampling with the same draws and weights, and compares
 //! them with the mean and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the
 //! reported value ([`Scale`]), the evaluation also compares the moments of that value. For example, a Gaussian on the
-//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while that of the parameter
-//! is a quarter too small. Jensen uses an approximation without refinement only if no moment changes by more than the
-//! [`Policy`] allows. The change includes the number of standard errors that the policy requires as evidence.
+//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while the standard
+//! deviation of the parameter is a quarter too small. Jensen uses an approximation without refinement only if no moment
+//! changes by more than the [`Policy`] allows. The change includes the number of standard errors that the policy
+//! requires as evidence.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. They are large if a single draw has most
 //! of the weight, so such a draw is not evidence.
@@ -18,7 +19,6 @@ use rayon::prelude::*;
 
 use crate::policy::Policy;
 
-/// Number of blocks of the jackknife.
 const BLOCKS: usize = 8;
 
 /// Smallest number of additions per thread. For fewer additions, distributing them costs more than it saves.
@@ -27,18 +27,17 @@ const GRAIN: usize = 1 << 14;
 /// The largest difference over coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Index of the coordinate.
+    /// The index of the coordinate.
     pub coordinate: usize,
     /// Whether the difference refers to the value whose logarithm or logit is the coordinate.
     pub constrained: bool,
-    /// Weighted minus plain.
+    /// The weighted value minus the plain value.
     pub value: f64,
-    /// Standard error of `value`.
+    /// The standard error of `value`.
     pub standard_error: f64,
 }
 
 impl Difference {
-    /// A difference without an estimate, because there are no weights.
     const UNKNOWN: Self = Self {
         coordinate: 0,
         constrained: false,
@@ -46,13 +45,11 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// The largest difference that is consistent with the draws.
     fn largest(&self, policy: &Policy) -> f64 {
         let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// The smallest difference that is consistent with the draws.
     fn least(&self, policy: &Policy) -> f64 {
         self.value.abs() - policy.confidence() * self.standard_error
     }
@@ -61,9 +58,9 @@ impl Difference {
 /// The changes of an approximation's moments under its importance weights, at the worst coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// Difference of means, in standard deviations.
+    /// The difference of means, in standard deviations.
     pub mean: Difference,
-    /// Difference of log standard deviations.
+    /// The difference of log standard deviations.
     pub sd: Difference,
 }
 
@@ -74,19 +71,17 @@ impl Agreement {
         sd: Difference::UNKNOWN,
     };
 
-    /// Whether the draws can be used without refinement.
+    /// Returns whether the draws can be used without refinement.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
     }
 
-    /// Whether more draws could change the decision.
     pub(crate) fn is_open(&self, policy: &Policy) -> bool {
         let clearly_bad =
             self.mean.least(policy) > policy.mean_error || self.sd.least(policy) > policy.sd_error;
         !self.is_good(policy) && !clearly_bad
     }
 
-    /// All numbers in one list, for checkpoints.
     pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
         let of = |d: Difference| {
             let constrained = f64::from(u8::from(d.constrained));
@@ -96,10 +91,8 @@ impl Agreement {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The number of values.
     pub(crate) const NUMBERS: usize = 8;
 
-    /// The inverse of [`Self::to_numbers`].
     pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let of = |n: &[f64]| Difference {
             coordinate: n[0] as usize,
@@ -115,10 +108,9 @@ impl Agreement {
     }
 }
 
-/// Sums over a block of draws for all quantities.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight. Weights are relative to it.
+    /// The largest log weight of the block. The other weights are relative to it.
     top: f64,
     weight: f64,
     count: f64,
@@ -128,18 +120,16 @@ struct Block {
 /// block.
 type Sums = [f64; 4];
 
-/// The quantity whose moments are compared: a coordinate, or the value whose logarithm or logit is the coordinate.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     coordinate: usize,
     scale: Scale,
-    /// The coordinate's mean and standard deviation under the approximation.
     mean: f64,
     sd: f64,
 }
 
 impl Quantity {
-    /// The value at a draw of the coordinate, relative to the value at the mean and in units of its own scale.
+    /// Computes the value at a draw, relative to the value at the mean and in units of its own scale.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -148,21 +138,17 @@ impl Quantity {
     }
 }
 
-/// Sums from which [`Agreement`] is computed. Draws can be added in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
     /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
-    /// Sums for each quantity and block.
     sums: Vec<[Sums; BLOCKS]>,
-    /// Number of draws so far.
     seen: usize,
 }
 
 impl Moments {
-    /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
-    /// a scale are treated as reported values.
+    /// Coordinates without a scale are treated as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -187,7 +173,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights. A draw whose weight is NaN or zero contributes only as a plain draw.
+    /// A draw whose weight is NaN or zero contributes only as a plain draw.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -238,7 +224,6 @@ impl Moments {
         self.seen += weights.len();
     }
 
-    /// The comparison based on the draws so far.
     pub fn agreement(&self, policy: &Policy) -> Agreement {
         let top = self
             .blocks
@@ -278,8 +263,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Weighted minus plain values of the mean and the log standard deviation of a quantity, without one of the blocks.
-    /// The difference of means is in standard deviations.
+    /// Computes weighted minus plain values of the mean and the log standard deviation of a quantity, without one of
+    /// the blocks. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -348,7 +333,6 @@ mod tests {
         moments.agreement(&POLICY)
     }
 
-    /// The agreement of q = normal(0, 1) with a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()

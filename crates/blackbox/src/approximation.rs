@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
-use crate::family::{Family, FamilyKind, Space};
+use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// A member of a family on the unconstrained space.
@@ -19,23 +19,23 @@ pub struct Approximation {
 /// Draws of an approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draws {
-    /// `dim × count`, the draws of a coordinate contiguous.
+    /// The draws, `dim × count`, where the draws of a coordinate are contiguous.
     pub z: Vec<f64>,
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub dim: usize,
-    /// Number of draws.
+    /// The number of draws.
     pub count: usize,
-    /// `log q` of each draw.
+    /// The value of `log q` at each draw.
     pub log_q: Vec<f64>,
 }
 
 impl Draws {
-    /// The draws as lanes.
+    /// Returns the draws as lanes.
     pub fn lanes(&self) -> Lanes<'_> {
         Lanes::new(&self.z, self.dim, self.count)
     }
 
-    /// One draw.
+    /// Returns one draw.
     pub fn draw(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];
         self.lanes().copy_lane(index, &mut out);
@@ -43,13 +43,21 @@ impl Draws {
     }
 }
 
-/// A stored approximation cannot be used.
+/// The error for a stored approximation that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
     /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
+    /// The stored family is not the given one, or is a caller's own family and none is given.
+    Family {
+        /// The stored family.
+        stored: FamilyName,
+        /// The given family.
+        given: Option<FamilyName>,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -57,61 +65,89 @@ impl fmt::Display for LoadError {
         match self {
             Self::Bytes(error) => error.fmt(f),
             Self::Content(error) => write!(f, "this is not a stored approximation: {error}"),
+            Self::Family {
+                stored,
+                given: None,
+            } => write!(
+                f,
+                "the approximation belongs to the family `{stored}`, which Jensen does not have: read it in Rust with that family \
+                 (`Approximation::decode_as`)"
+            ),
+            Self::Family {
+                stored,
+                given: Some(given),
+            } => write!(
+                f,
+                "the approximation belongs to the family `{stored}`, not to `{given}`"
+            ),
         }
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+            Self::Family { .. } => None,
+        }
+    }
+}
 
 impl Approximation {
-    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` if their number is wrong.
+    /// Creates the member of `kind` on a space, such as ℝᵈ, with parameters ω, or returns `None` if their number is
+    /// wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
-        let family = kind.build(space);
+        Self::of(kind.build(space), omega)
+    }
+
+    /// Creates the member of a family with parameters ω, or returns `None` if their number is wrong.
+    pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
 
-    /// The family.
-    pub fn kind(&self) -> FamilyKind {
-        self.family.kind()
+    /// Returns the name of the family.
+    pub fn name(&self) -> FamilyName {
+        self.family.name()
     }
 
-    /// Dimension of the unconstrained space.
+    /// Returns the dimension of the unconstrained space.
     pub fn dim(&self) -> usize {
         self.family.dim()
     }
 
-    /// The parameters ω.
+    /// Returns the parameters ω.
     pub fn omega(&self) -> &[f64] {
         &self.omega
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> Vec<f64> {
         self.family.mean(&self.omega)
     }
 
-    /// The marginal standard deviations.
+    /// Returns the marginal standard deviations.
     pub fn sd(&self) -> Vec<f64> {
         self.family.marginal_sd(&self.omega)
     }
 
-    /// Entropy in nats.
+    /// Returns the entropy in nats.
     pub fn entropy(&self) -> f64 {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix of a
-    /// larger one.
+    /// Returns draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix
+    /// of a larger one.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
 
-    /// Draws `first..first + count` of a seed.
+    /// Returns draws `first..first + count` of a seed.
     pub fn draws_from(&self, first: u64, count: usize, source: NoiseSource) -> Draws {
         let (rows, dim) = (self.family.noise_dim(), self.dim());
         let mut noise = vec![0.0; rows * count];
@@ -131,7 +167,7 @@ impl Approximation {
         }
     }
 
-    /// The approximation as safetensors bytes. The header names the model and data.
+    /// Returns the approximation as safetensors bytes. The header names the model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }
@@ -139,10 +175,40 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation.
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's
+    /// own family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored.kind().is_none() {
+            return Err(LoadError::Family {
+                stored,
+                given: None,
+            });
+        }
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
+        Ok((approximation, checkpoint.identity))
+    }
+
+    /// Reads a stored approximation of a caller's own family, as [`decode`](Self::decode) does for the families of
+    /// Jensen.
+    ///
+    /// # Errors
+    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has
+    /// another name or another number of parameters.
+    pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored != family.name() {
+            return Err(LoadError::Family {
+                stored,
+                given: Some(family.name()),
+            });
+        }
+        let omega = checkpoint.state.vec("omega").map_err(LoadError::Content)?;
+        let found = omega.len();
+        let approximation =
+            Self::of(family, omega).ok_or_else(|| LoadError::Content(misfit(found)))?;
         Ok((approximation, checkpoint.identity))
     }
 }
@@ -150,7 +216,7 @@ impl Approximation {
 impl Snapshot for Approximation {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
-        archive.set("family", self.kind());
+        archive.set("family", self.name());
         archive.set("dim", self.dim());
         archive.put("omega", &self.omega);
         if let Some(pattern) = self.family.space().pattern {
@@ -172,15 +238,24 @@ impl Snapshot for Approximation {
             dim: archive.get("dim")?,
             pattern: stored_pattern(archive)?,
         };
-        Self::new(archive.get("family")?, space, omega).ok_or_else(|| {
-            ArchiveError(format!(
-                "the approximation has {found} parameters, which does not match the family"
-            ))
-        })
+        let name = name_of(archive)?;
+        let kind = name
+            .kind()
+            .ok_or_else(|| ArchiveError(format!("Jensen does not have its family `{name}`")))?;
+        Self::new(kind, space, omega).ok_or_else(|| misfit(found))
     }
 }
 
-/// The pattern stored with an approximation, if any.
+fn name_of(archive: &Archive) -> Result<FamilyName, ArchiveError> {
+    archive.get("family")
+}
+
+fn misfit(found: usize) -> ArchiveError {
+    ArchiveError(format!(
+        "the approximation has {found} parameters, which does not match the family"
+    ))
+}
+
 fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
     let Ok(degrees) = archive.vec("degrees") else {
         return Ok(None);

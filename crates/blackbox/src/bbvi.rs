@@ -1,17 +1,19 @@
-//! Stochastic-gradient variational inference: any estimator, family and optimiser, with averaged iterates and a
+//! Stochastic-gradient variational inference with any estimator, family and optimiser, averaged iterates, and a
 //! stopping rule in nats.
 //!
 //! Iterations are grouped in segments. The average of a segment's iterates is the candidate result. The method compares
 //! it with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
 //! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the
 //! remaining gain. The fit has converged only if that gain is within the tolerance, including one standard error. Slow
-//! progress alone is not evidence of convergence. Families without a polish, such as flows, have converged when ever
-//! smaller steps no longer improve the bound. Their importance weights then show how good the draws are.
+//! progress alone is not evidence of convergence. A family without a polish, such as a flow, has converged when ever
+//! smaller steps no longer improve the bound. The importance weights then show the quality of the draws.
 
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -23,22 +25,22 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimator, Oracle, Stream};
 
-/// Settings of [`Bbvi`].
+/// The settings of [`Bbvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BbviSettings {
-    /// Gradient estimator.
+    /// The gradient estimator.
     pub estimator: Estimator,
-    /// Optimiser.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// Number of draws per gradient.
+    /// The number of draws per gradient.
     pub draws: usize,
-    /// Number of iterations of a segment.
+    /// The number of iterations of a segment.
     pub window: u64,
     /// Whether the candidate is the average of a segment's iterates instead of the last iterate.
     pub average: bool,
-    /// Number of draws per comparison of candidates.
+    /// The number of draws per comparison of candidates.
     pub judges: usize,
-    /// Tolerance in nats.
+    /// The tolerance in nats.
     pub tolerance: f64,
 }
 
@@ -57,7 +59,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// The settings for flows: large batches and the small steps that networks need.
+    /// Returns the settings for flows: large batches and the small steps that networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -76,7 +78,7 @@ impl BbviSettings {
 impl MethodSettings for BbviSettings {
     const NAME: &'static str = "bbvi";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("window", self.window as f64),
@@ -112,13 +114,11 @@ impl Fitting for BbviSettings {
     }
 }
 
-/// Number of failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
-/// Smallest share of the first step size for a family without second derivatives.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
-/// The algorithm, whose output is ω.
+/// Stochastic-gradient variational inference, whose output is ω.
 pub struct Bbvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -127,21 +127,16 @@ pub struct Bbvi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// State of [`Bbvi`].
+/// The state of [`Bbvi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BbviState {
     omega: Vec<f64>,
-    /// Sum of the window's iterates.
     sum: Vec<f64>,
-    /// Number of iterates in the sum.
     summed: u64,
     best: Vec<f64>,
     optimiser: OptimiserState,
-    /// Factor of the step size, a power of one half.
     scale: f64,
-    /// Number of halvings since the last certificate.
     halvings: u64,
-    /// Number of certificates that found a gain above the tolerance.
     failed: u64,
     calls: Calls,
 }
@@ -161,7 +156,7 @@ impl MethodState for BbviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -187,7 +182,6 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         stream.lanes(0, self.oracle.family().noise_dim(), lanes)
     }
 
-    /// Compares the candidates and decides at the end of a segment.
     fn end_window(
         &mut self,
         state: &mut BbviState,
@@ -271,7 +265,6 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The status of a fit that cannot be polished and that steps of no size improve.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

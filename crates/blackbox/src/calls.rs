@@ -1,44 +1,37 @@
-//! The evaluations of a fit, in two units.
-//!
-//! *Lane evaluations* count every draw at which Jensen evaluates the density. A Hessian-vector product counts as two.
-//! *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5). One call is one minibatch of
-//! the default size: 256 draws for a gradient, 85 for Hessian-vector products (counted twice), or 128 for an estimate
-//! of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in proportion to
-//! the default size, and a lane that evaluates only a share of the records counts as that share. Neither unit measures
-//! time.
+//! The number of evaluations of a fit, in two units.
 
 use std::ops::{Add, AddAssign};
 
 use jensen_run::Record;
 use serde::{Deserialize, Serialize};
 
-/// Number of draws of a gradient that count as one oracle call.
+/// The number of draws of a gradient that count as one oracle call.
 pub const GRADIENT_BATCH: usize = 256;
 
-/// Number of draws of a Hessian-vector product that count as two oracle calls.
+/// The number of draws of a Hessian-vector product that count as two oracle calls.
 pub const PRODUCT_BATCH: usize = 85;
 
-/// Number of draws of an estimate of a change of the bound that count as one oracle call.
+/// The number of draws of an estimate of a change of the bound that count as one oracle call.
 pub const CHANGE_BATCH: usize = 128;
 
-/// Draws evaluated, by kind.
+/// The numbers of evaluated draws, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// Values alone.
+    /// The number of values without derivatives.
     pub values: u64,
-    /// Values with gradients.
+    /// The number of values with gradients.
     pub gradients: u64,
-    /// Hessian-vector products.
+    /// The number of Hessian-vector products.
     pub products: u64,
 }
 
 impl Calls {
-    /// Evaluated draws, with products counted twice.
+    /// Returns the number of evaluated draws, with products counted twice.
     pub fn lanes(&self) -> u64 {
         self.values + self.gradients + 2 * self.products
     }
 
-    /// Number of minibatches of the default size, with products counted twice.
+    /// Returns the number of minibatches of the default size, with products counted twice.
     pub fn minibatches(&self) -> f64 {
         let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
         share(self.values, 2 * CHANGE_BATCH)
@@ -46,7 +39,7 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// The number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
+    /// Returns the number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {
@@ -60,14 +53,14 @@ impl Calls {
         }
     }
 
-    /// Writes both counts into a record: its `oracle_calls`, and the field `lane_evaluations`.
+    /// Adds the fields `oracle_calls` and `lane_evaluations` to a record.
     #[must_use]
     pub fn on(&self, mut record: Record) -> Record {
         record.oracle_calls = self.oracle_calls();
         record.with("lane_evaluations", self.lanes() as f64)
     }
 
-    /// [`minibatches`](Self::minibatches), rounded up.
+    /// Returns [`minibatches`](Self::minibatches), rounded up.
     pub fn oracle_calls(&self) -> u64 {
         self.minibatches().ceil() as u64
     }
@@ -105,7 +98,7 @@ mod tests {
             products: 85,
             ..Calls::default()
         };
-        // 128 draws, each at both ends.
+        // These are 128 draws, each at both ends.
         let change = Calls {
             values: 256,
             ..Calls::default()

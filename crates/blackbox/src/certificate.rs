@@ -1,4 +1,4 @@
-//! An independent check of stochastic fits: the gain of a second-order polish.
+//! An independent check of stochastic fits by the gain of a second-order polish.
 //!
 //! Stopping rules on a noisy objective respond to slow progress, not to the distance from the optimum. The certificate
 //! improves the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the
@@ -18,20 +18,19 @@ use crate::oracle::{Estimate, Oracle};
 /// The result of the polish.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Bound after the polish minus the bound before it, on fresh matched draws.
+    /// The bound after the polish minus the bound before it, on fresh matched draws.
     pub improvement: Estimate,
-    /// Evaluations spent.
+    /// The number of evaluations.
     pub calls: Calls,
 }
 
 impl Certificate {
-    /// Whether one standard error excludes an improvement larger than `tolerance`.
+    /// Returns whether one standard error excludes an improvement larger than `tolerance`.
     pub fn within(&self, tolerance: f64) -> bool {
         self.improvement.mean + self.improvement.standard_error <= tolerance
     }
 }
 
-/// Largest number of draws for judging an improvement.
 const MAX_JUDGES: usize = 16_384;
 
 /// Polishes `omega` and estimates the improvement. `iteration` is the key of the draws. The function adds draws until

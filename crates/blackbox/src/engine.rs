@@ -1,10 +1,10 @@
-//! A method: its settings, its state and its algorithm.
+//! The interface of a method: its settings, its state and its algorithm.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, SettingError, Snapshot, Status, Step};
 
 use crate::calls::Calls;
 use crate::error::FitError;
@@ -22,14 +22,14 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub family: Arc<dyn Family>,
     /// The source of random numbers.
     pub source: NoiseSource,
-    /// The starting point. After a resume it is the starting point of the stage, on which no further step depends.
+    /// The starting point. After a resume, it is the starting point of the stage, on which no further step depends.
     pub omega: Vec<f64>,
-    /// Separates the draws of the fit's families; the first has 0.
+    /// The number that separates the draws of the fit's families. The first family has 0.
     pub stream: u64,
 }
 
 impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
-    /// The records.
+    /// Returns the records.
     ///
     /// # Errors
     /// Fails if the density has no records.
@@ -38,7 +38,6 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
     }
 }
 
-/// The error for a minibatch method whose density has no records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
         "the method needs exchangeable records, but the density has none: use `--exchangeable N`, or choose \
@@ -49,27 +48,27 @@ pub(crate) fn no_records() -> FitError {
 
 /// The properties of a method's settings that the driver uses.
 pub trait MethodSettings: Copy {
-    /// The name in traces and checkpoints.
+    /// The name of the method in traces and checkpoints.
     const NAME: &'static str;
 
-    /// Whether several starts precede the method. Otherwise it begins at the initial point with unit scales.
+    /// Whether several starts precede the method. Otherwise the method begins at the initial point with unit scales.
     const STARTS: bool = true;
 
     /// Checks the ranges of the settings.
     ///
     /// # Errors
     /// Fails with a sentence that names the setting, its value and its range.
-    fn validate(&self) -> Result<(), String>;
+    fn validate(&self) -> Result<(), SettingError>;
 
-    /// Number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
+    /// Returns the number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
     fn lanes(&self, dim: usize) -> usize;
 
-    /// Number of records in a minibatch, for methods that need exchangeable records.
+    /// Returns the number of records in a minibatch, for methods that need exchangeable records.
     fn batch(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the method can fit a family that has these derivatives.
+    /// Returns whether the method can fit a family that has these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
@@ -77,10 +76,10 @@ pub trait MethodSettings: Copy {
 
 /// The settings of a method that does not delegate to another method.
 pub trait Fitting: MethodSettings {
-    /// The state between iterations.
+    /// The state of the method between iterations.
     type State: MethodState + Snapshot + 'static;
 
-    /// The algorithm.
+    /// Returns the algorithm.
     ///
     /// # Errors
     /// Fails if the settings do not suit the density.
@@ -89,20 +88,20 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the [plan](crate::Method::plan) should continue from this method's result in `dim`
-    /// coordinates. The method ended with `status`.
+    /// Returns whether the next method of the [plan](crate::Method::plan) should continue from this method's result in
+    /// `dim` coordinates. The method ended with `status`.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
     }
 
-    /// The tolerance in nats within which a second-order polish must confirm convergence. `None` if the method's own
-    /// rule implies that.
+    /// Returns the tolerance in nats within which a second-order polish must confirm convergence, or `None` if the
+    /// method's own rule implies convergence.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// The share of the data that one lane evaluates, given the number of records.
+    /// Returns the share of the data that one lane evaluates, given the number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
@@ -111,16 +110,16 @@ pub trait Fitting: MethodSettings {
 
 /// The part of a method's state that is visible during a run.
 pub trait MethodState {
-    /// The parameters that the method would return in the current state.
+    /// Returns the parameters that the method would return in the current state.
     fn omega(&self) -> &[f64];
 
-    /// Evaluations so far.
+    /// Returns the evaluations so far.
     fn calls(&self) -> Calls;
 }
 
 /// A [`MethodState`] of any type that can be stored.
 pub trait StoredState: MethodState + Any {
-    /// See [`Snapshot::save`].
+    /// Stores the state, see [`Snapshot::save`].
     fn archive(&self) -> Archive;
 }
 
@@ -132,13 +131,13 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
 
 /// A method that runs on one family, with its own type of state.
 pub trait Engine {
-    /// See [`Algorithm::init`].
+    /// Creates the initial state, see [`Algorithm::init`].
     ///
     /// # Errors
     /// Returns a status if there is no valid initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
-    /// See [`Algorithm::step`].
+    /// Performs one iteration, see [`Algorithm::step`].
     fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step;
 }
 

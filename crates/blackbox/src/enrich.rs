@@ -5,20 +5,17 @@ use std::sync::Arc;
 use jensen_density::TwiceDifferentiable;
 
 use crate::calls::Calls;
-use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
+use crate::family::{Curvature, Family, SampleBound};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// The ω of `kind` that corresponds to the result of a simpler family with this mean and these log standard deviations,
-/// and the number of evaluations spent.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,
-    kind: FamilyKind,
+    family: &Arc<dyn Family>,
     mean: &[f64],
     log_sd: &[f64],
 ) -> (Vec<f64>, Calls) {
-    let family = kind.build(Space::of(density));
     let mut draws = FixedDraws {
         density,
         family: family.clone(),
@@ -30,7 +27,6 @@ pub(crate) fn enrich<D: TwiceDifferentiable>(
     (omega, calls.unwrap_or_default())
 }
 
-/// The ELBO on fixed draws, in the number that the family requests.
 struct FixedDraws<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -85,7 +81,7 @@ mod tests {
         let (omega, calls) = enrich(
             &target,
             source,
-            FamilyKind::FullRank,
+            &(Arc::new(FullRank::new(3)) as Arc<dyn Family>),
             &start[..3],
             &start[3..],
         );
@@ -93,7 +89,7 @@ mod tests {
         for (found, mean) in omega.iter().zip(target.mean()) {
             assert!((found - mean).abs() < 1e-9);
         }
-        // exchangeable(): standard deviations are the scales.
+        // The scales of `exchangeable()` are standard deviations.
         let sd = FullRank::new(3).marginal_sd(&omega);
         for (found, scale) in sd.iter().zip([0.1, 2.0, 30.0]) {
             assert!((found / scale - 1.0).abs() < 1e-9);

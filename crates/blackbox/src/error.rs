@@ -1,15 +1,16 @@
-//! Errors of fits that cannot start and of invalid requests for records, and a check that most settings share.
+//! The errors of fits that cannot start and of invalid requests for records, and the check that settings are positive.
 
 use std::fmt;
 
-use jensen_run::{RunError, Status};
+use jensen_run::{RunError, SettingError, Status};
 
 /// The reason why a fit is not possible.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
-    /// A setting is outside its range, and the text names it. The text names it.
+    /// A setting is outside its range, and the text names it.
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
@@ -22,8 +23,14 @@ pub enum FitError {
     CannotStart(Status),
     /// The records cannot be fitted as requested.
     Records(RecordError),
-    /// A checkpoint could not be resumed.
+    /// A checkpoint cannot be resumed.
     Run(RunError),
+}
+
+impl From<SettingError> for FitError {
+    fn from(error: SettingError) -> Self {
+        Self::Setting(error.to_string())
+    }
 }
 
 impl From<RecordError> for FitError {
@@ -50,10 +57,19 @@ impl fmt::Display for FitError {
     }
 }
 
-impl std::error::Error for FitError {}
+impl std::error::Error for FitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Records(error) => error.source(),
+            Self::Run(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// An invalid request for records, with the remedy.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RecordError {
     /// There are no records.
     NoRecords,
@@ -61,36 +77,35 @@ pub enum RecordError {
     NoParameters,
     /// The batch size is 0 or larger than the number of records.
     Batch {
-        /// The requested feature.
+        /// The requested batch size.
         batch: usize,
-        /// N.
+        /// The number of records.
         records: usize,
     },
     /// The estimator would pass over all records in every iteration.
     TooManyRecords {
         /// The name of the estimator.
         estimator: &'static str,
-        /// N.
+        /// The number of records.
         records: usize,
-        /// The largest allowed N.
+        /// The largest allowed number of records.
         limit: usize,
     },
-    /// There is not enough memory.
+    /// The tables need more memory than the limit allows.
     Memory {
         /// The estimator that needs this much memory.
         what: &'static str,
-        /// Bytes needed, including the optimiser and the family.
+        /// The bytes needed, including the optimiser and the family.
         needed: u64,
         /// The memory limit in bytes.
         limit: u64,
-        /// Bytes that `joint-svrg` needs, if it is the remedy.
+        /// The bytes that `joint-svrg` needs, if it is the remedy.
         svrg: Option<u64>,
     },
     /// An invalid number, such as no draws or a weight outside its interval.
     Setting(String),
 }
 
-/// A number of bytes in human-readable form.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);
@@ -157,10 +172,12 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// Fails with a sentence that names the first setting that is not.
-pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
+/// Fails with a sentence that names the first setting that is not positive and finite.
+pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
-        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
+        Some((name, value)) => Err(SettingError::new(format!(
+            "the setting {name} must be positive, not {value}"
+        ))),
         None => Ok(()),
     }
 }

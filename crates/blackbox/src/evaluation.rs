@@ -1,4 +1,4 @@
-//! The quality of a fit: the bound on fresh draws, the importance weights and the tail of the weights.
+//! Evaluates a fit: the bound on fresh draws, the importance weights, and the tail of the weights.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,18 +13,16 @@ use crate::oracle::{Estimate, Oracle, Stream};
 use crate::policy::Policy;
 use crate::psis::{khat, khat_threshold, tail_index_error};
 
-/// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// Number of draws per block after an interrupt, and smallest block for slow densities.
+/// Draws per block after an interrupt, and the smallest block for slow densities.
 const HURRIED: usize = 32;
 
-/// Number of operations per call. They take a quarter of a second on one thread, and Jensen checks the clock between
-/// calls.
+/// Operations per call to the density. They take a quarter of a second on one thread, and Jensen checks the clock
+/// between calls.
 const CALL: u64 = 1 << 28;
 
-/// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums
-/// over lanes are the same too.
+/// The number of lanes per call is the same on every machine, so sums over lanes are the same too.
 fn block(work: Option<u64>) -> usize {
     // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
@@ -33,35 +31,36 @@ fn block(work: Option<u64>) -> usize {
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
-    /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
+    /// density's support has weight zero. The bound then refers to the approximation restricted to the support: the
     /// mean over the draws inside, plus the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
-    /// least that of the bound. The standard error comes from the delta method.
+    /// least the ELBO. The standard error comes from the delta method.
     pub importance_bound: Estimate,
     /// Pareto k̂ of the importance weights.
     pub khat: f64,
-    /// The k̂ above which draws in this number do not support the approximation.
+    /// The value of k̂ above which this number of draws does not support the approximation.
     pub khat_threshold: f64,
     /// The changes of means and standard deviations under the weights.
     pub agreement: Agreement,
-    /// Number of draws.
+    /// The number of draws.
     pub draws: usize,
-    /// Number of draws at which the density was NaN.
+    /// The number of draws at which the density was NaN.
     pub rejected: usize,
-    /// Number of draws at which the density was zero (−∞).
+    /// The number of draws at which the density was zero (−∞).
     pub impossible: usize,
 }
 
 impl Evaluation {
-    /// Whether too many draws are outside the support, or any log density is NaN.
+    /// Returns whether too many draws are outside the support, or any log density is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
 
-    /// The estimated divergence KL(q‖p) in nats: the importance-weighted bound minus the plain bound.
+    /// Returns the estimated divergence KL(q‖p) in nats: the importance-weighted bound minus the plain bound.
     pub fn divergence(&self) -> f64 {
         self.importance_bound.mean - self.elbo.mean
     }
@@ -72,13 +71,13 @@ impl Evaluation {
         draws / (1.0 + draws * self.importance_bound.standard_error.powi(2))
     }
 
-    /// Whether the weights support the approximation.
+    /// Returns whether k̂ is within its limit.
     pub fn khat_is_good(&self) -> bool {
         self.khat <= self.khat_threshold
     }
 
-    /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not
-    /// change the moments.
+    /// Returns whether the draws of the approximation can be used without refinement: the weights are reliable and do
+    /// not change the moments.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.khat_is_good() && self.agreement.is_good(policy)
     }
@@ -87,23 +86,19 @@ impl Evaluation {
 /// Largest share of draws outside the support that weights of zero can correct for.
 const OUTSIDE: f64 = 0.01;
 
-/// Factors by which the number of draws grows while k̂ is uncertain. The last factor applies if k̂ is still close to
-/// the threshold.
+/// The last factor applies only if k̂ is still close to the threshold, in at most [`MOST_COORDINATES`] dimensions.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Number of standard errors below the threshold at which k̂ is clearly good, and a distance below it that suffices for
-/// any number of draws.
 const CLEAR: f64 = 3.0;
+/// Distance of k̂ below the threshold that suffices for any number of draws.
 const FAR_BELOW: f64 = 0.35;
 
 /// Distance of k̂ from its threshold within which doubling the number of draws can decide.
 const NEAR: f64 = 0.1;
 
-/// Largest dimension at which the last factor applies.
 const MOST_COORDINATES: usize = 400;
 
-/// Number of values over all draws beyond which a refinement costs less than deciding whether the weights change the
-/// moments.
+/// Values over all draws beyond which a refinement costs less than a decision whether the weights change the moments.
 const NUMBERS: usize = 1 << 20;
 
 /// Operations of all draws beyond which an evaluation begins with a quarter of the draws: about eight seconds on one
@@ -114,7 +109,7 @@ const DEAR: u64 = 1 << 33;
 /// 072 draws took most of the time of a fit, while the refinement after them took 16 040 gradients.
 const UNKNOWN: usize = 64;
 
-/// `log p − log q` at the given draws of a stream, in blocks.
+/// Computes `log p − log q` at the given draws of a stream, in blocks.
 pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -131,8 +126,6 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// Computes [`log_weights`] block by block, and passes each block of draws with its log weights to a function, until an
-/// interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -165,9 +158,9 @@ fn weigh<D: LogDensity>(
 /// 32 times if k̂ is then close to the threshold (up to 400 dimensions). It also adds draws until they show whether the
 /// weights change a mean or a standard deviation by too much.
 ///
-/// k̂ may be uncertain about accepting as well as about rejecting. With a few thousand draws, k̂ has a standard error
-/// above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of draws in the
-/// fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
+/// An uncertain k̂ may wrongly accept a family as well as wrongly reject it. With a few thousand draws, k̂ has a
+/// standard error above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of
+/// draws in the fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -179,21 +172,19 @@ pub fn evaluate<D: LogDensity>(
     evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
 }
 
-/// The next step if the weights do not support an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
-    /// Nothing.
     None,
-    /// A richer family. Its fit costs less than an evaluation that proves the failure of this family.
+    /// The fit of a richer family, which costs less than an evaluation that proves the failure of this family.
     Richer,
-    /// A refinement. It costs less than an evaluation of more than [`NUMBERS`] values (with at least [`UNKNOWN`]
+    /// A refinement, which costs less than an evaluation of more than [`NUMBERS`] values (with at least [`UNKNOWN`]
     /// coordinates).
     Refinement,
 }
 
-/// Like [`evaluate`], but under a policy for coordinates on these scales. It uses fewer draws if an interrupt leaves no
-/// time for all of them. It also uses fewer if there is a successor and either k̂ is on the wrong side of the threshold
-/// or [`NUMBERS`] values do not decide whether the weights change the moments.
+/// Evaluates as [`evaluate`] does, but uses fewer draws if an interrupt leaves no time for all of them. It also uses
+/// fewer draws if there is a successor and either k̂ is on the wrong side of the threshold or [`NUMBERS`] values do not
+/// decide whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -266,7 +257,6 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// Evaluates `omega` on exactly the given number of draws, separate from those of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -277,7 +267,6 @@ pub(crate) fn preview<D: LogDensity>(
     summarize(&weights, Agreement::UNKNOWN)
 }
 
-/// Whether k̂ is neither clearly good nor clearly bad.
 fn in_doubt(evaluation: &Evaluation) -> bool {
     if evaluation.is_holey() {
         return false;
@@ -290,8 +279,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from antithetic pairs of adjacent log weights. It omits non-finite weights together with their antithetic
-/// partners.
+/// Omits non-finite weights together with their antithetic partners.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -301,7 +289,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// The evaluation that follows from given log weights and their changes of the moments.
+/// Returns the evaluation that follows from given log weights and their changes of the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
@@ -333,8 +321,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// The importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov 2016),
-/// averaged over the whole groups in `log_weights`.
+/// Computes the importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov
+/// 2016), averaged over the whole groups in `log_weights`.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
@@ -343,7 +331,7 @@ pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     Estimate::of(&groups)
 }
 
-/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
+/// Returns indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
 /// resampling). Index i depends only on the seed and i.
 pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
     let mut cumulative = Vec::with_capacity(log_weights.len());

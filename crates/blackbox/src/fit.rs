@@ -1,4 +1,4 @@
-//! A finished fit.
+//! The result of a fit.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Reason, Status};
@@ -10,42 +10,42 @@ use crate::family::Space;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::refine::Refined;
-use crate::settings::Settings;
+use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
-/// A finished fit.
+/// The result of a fit, with its evaluations and its verdict.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
-    /// Index of the family to use.
+    /// The index of the family to use.
     pub chosen: usize,
     /// The status at the end of the optimisation of the chosen family.
     pub status: Status,
     /// The status at the end of the whole run, including the refinement.
     pub ended: Status,
-    /// The outcome of every start; empty if the method has no starts.
+    /// The outcome of every start. The list is empty if the method has no starts.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
-    /// The modes found by the starts that are equivalent under symmetries.
     pub(crate) labellings: Labellings,
-    /// Objections found after the fit.
     pub(crate) objections: Vec<Reason>,
-    /// Finished iterations.
+    /// The number of finished iterations.
     pub iterations: u64,
-    /// Number of evaluations, in oracle calls and lanes.
+    /// The number of evaluations, in oracle calls and lanes.
     pub calls: Calls,
-    /// Wall-clock seconds.
+    /// The wall-clock time in seconds.
     pub seconds: f64,
-    /// The settings of the fit.
+    /// The policy under which the fit ran.
     pub policy: Policy,
+    pub(crate) names: Vec<String>,
     pub(crate) space: Space,
+    pub(crate) choice: FamilyChoice,
 }
 
 impl Fit {
-    /// The fit that follows from a driver's output, which ended with `status`. `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -72,56 +72,66 @@ impl Fit {
             calls: output.calls,
             seconds: 0.0,
             policy,
+            names: settings.names.clone(),
             space: Space::of(density),
+            choice: settings.family.clone(),
         })
     }
 
-    /// The chosen family's result.
+    pub(crate) fn name_of(&self, coordinate: usize) -> String {
+        match self.names.get(coordinate) {
+            Some(name) => format!("`{name}`"),
+            None => format!("coordinate {}", coordinate + 1),
+        }
+    }
+
+    /// Returns the result of the chosen family.
     pub fn best(&self) -> &FamilyResult {
         &self.families[self.chosen]
     }
 
-    /// The chosen approximation.
+    /// Returns the chosen approximation.
     pub fn approximation(&self) -> Approximation {
         self.approximation_of(self.chosen)
     }
 
-    /// The approximation of one family.
+    /// Returns the approximation of the family with this index.
     ///
     /// # Panics
     /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
-        Approximation::new(result.kind, self.space.clone(), result.omega.clone())
+        let family = self.choice.named(&result.family, &self.space);
+        Approximation::of(family, result.omega.clone())
             .expect("a fitted family has all its parameters")
     }
 
-    /// The bound in nats.
+    /// Returns the ELBO in nats.
     pub fn elbo(&self) -> f64 {
         self.best().evaluation.elbo.mean
     }
 
-    /// The Monte-Carlo standard error of the ELBO.
+    /// Returns the Monte-Carlo standard error of the ELBO in nats.
     pub fn elbo_se(&self) -> f64 {
         self.best().evaluation.elbo.standard_error
     }
 
-    /// Pareto k̂.
+    /// Returns Pareto k̂.
     pub fn khat(&self) -> f64 {
         self.best().evaluation.khat
     }
 
-    /// Oracle calls, in minibatches of the default sizes (see [`Calls`]).
+    /// Returns the number of oracle calls, in minibatches of the default sizes (see [`Calls`]).
     pub fn oracle_calls(&self) -> u64 {
         self.calls.oracle_calls()
     }
 
-    /// Whether the optimiser's stopping rule is met.
+    /// Returns whether the optimiser's stopping rule is met.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found, except relabellings of the best.
+    /// Returns other optima of comparable mass that the starts found, except relabellings of the best optimum.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -132,7 +142,6 @@ impl Fit {
             .collect()
     }
 
-    /// The modes that equal the best mode up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -145,20 +154,21 @@ impl Fit {
             .collect()
     }
 
-    /// The number of known modes that permutations of array elements generate from the fitted mode, including the
-    /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// Returns the number of known modes that permutations of array elements generate from the fitted mode, including
+    /// the fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the
+    /// whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
 
-    /// Whether the approximation passes its checks (the optimiser converged, k̂ is within its limit, every draw has a
-    /// finite density and the starts agree), or refined draws have mixed and the starts agree.
+    /// Returns whether the fit can be trusted. Either the approximation passes its checks (the optimiser converged, k̂
+    /// is within its limit, every draw has a finite density and the starts agree), or refined draws have mixed and the
+    /// starts agree.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
 
-    /// The reasons not to trust the fit, one text each; empty for a trusted fit.
+    /// Returns the reasons not to trust the fit, one text each. The list is empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }

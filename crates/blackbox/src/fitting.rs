@@ -1,4 +1,4 @@
-//! [`fit`] turns a density into an approximation with a verdict.
+//! The entry points [`fit`] and [`fit_reporting`], which fit a density and judge the result.
 
 use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::{Control, Identity, Interrupt, run_interruptibly};
@@ -19,13 +19,13 @@ use crate::watched::Watched;
 /// Digests that identify a model and its data in checkpoints. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Digest of the model.
+    /// The digest of the model.
     pub model_hash: String,
-    /// Digest of the data.
+    /// The digest of the data.
     pub data_hash: String,
 }
 
-/// The identity that a checkpoint of this fit must match.
+/// Returns the identity that a checkpoint must have to belong to this fit.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),
@@ -37,14 +37,30 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
+/// A forced resume may change other settings, but no other family can read the state.
+fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
+    let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
+        None => "one of Jensen's".to_owned(),
+        Some(own) => own.to_string(),
+    };
+    let (stored, present) = (of(stored), of(present));
+    if stored == present {
+        return Ok(());
+    }
+    Err(FitError::Setting(format!(
+        "the family of the checkpoint (name, number of parameters) is {stored}, but the family of this fit is {present}: resume \
+         with the family of the checkpoint"
+    )))
+}
+
 /// Fits `density` under `control`'s budget and judges the result.
 ///
 /// Convergence, k̂ and disagreement between starts are part of the result and not errors: the function returns a fit
 /// that is not trusted together with its reasons.
 ///
 /// # Errors
-/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
-/// not belong to this run.
+/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint
+/// does not belong to this run.
 ///
 /// # Examples
 /// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
@@ -94,7 +110,7 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// Like [`fit`], but for callers that compute values from draws of the approximation. `reported` computes whether
+/// Fits as [`fit`] does, for callers that compute values from draws of the approximation. `reported` computes whether
 /// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
 /// refines it.
 ///
@@ -111,7 +127,6 @@ pub fn fit_reporting<D: TwiceDifferentiable>(
     fit_erased(&density, settings, subject, control, reported)
 }
 
-/// The body of [`fit_reporting`], compiled once for all densities.
 fn fit_erased(
     density: &ErasedDensity<'_>,
     settings: &Settings,
@@ -123,7 +138,7 @@ fn fit_erased(
     if dim == 0 {
         return Err(FitError::NoParameters);
     }
-    settings.validate().map_err(FitError::Setting)?;
+    settings.validate()?;
     if let Init::Point(point) = &settings.start.init
         && point.len() != dim
     {
@@ -137,7 +152,7 @@ fn fit_erased(
             let records = density.records().ok_or_else(no_records)?;
             let source = NoiseSource::new(settings.seed, settings.simd);
             let prepared = Prepared::new(records, batch, source, settings.memory_limit);
-            Some(prepared.map_err(FitError::Setting)?)
+            Some(prepared?)
         }
         None => None,
     };
@@ -154,6 +169,9 @@ fn fit_erased(
     let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
+    if let Some(checkpoint) = &control.resume {
+        check_own_family(&checkpoint.identity, &identity)?;
+    }
     let mut refining = Refining::new(&watched, driver, settings, reported);
     let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;

@@ -1,19 +1,19 @@
-//! Hessian-free stochastic Gaussian variational inference: Newton steps by conjugate gradients on
-//! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
-//! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
+//! Hessian-free stochastic Gaussian variational inference: Newton steps by conjugate gradients on stochastic gradients
+//! and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller, NeurIPS 2015, as compared in
+//! Regier, Jordan and McAuliffe 2017).
 //!
 //! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record of the
 //! trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run
 //! without a finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at
 //! negative curvature and return the current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1).
-//! Draws, sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method is a
-//! baseline for comparisons, not a recommendation.
+//! Draws, sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method only
+//! serves as a baseline for comparisons.
 
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,22 +27,22 @@ use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
 use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 
-/// Settings of [`Hfsgvi`].
+/// The settings of [`Hfsgvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HfsgviSettings {
-    /// Number of draws per gradient.
+    /// The number of draws per gradient.
     pub gradient_draws: usize,
-    /// Number of draws for Hessian-vector products.
+    /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// Number of draws for the change of the bound, which the trace reports and the stopping rule uses.
+    /// The number of draws for the change of the bound, which the trace reports and the stopping rule uses.
     pub change_draws: usize,
-    /// Relative residual at which conjugate gradients stop.
+    /// The relative residual at which conjugate gradients stop.
     pub refine: f64,
-    /// Largest number of Hessian-vector products per iteration.
+    /// The largest number of Hessian-vector products per iteration.
     pub max_products: u64,
-    /// Improvement in nats, predicted and observed, below which a run has converged.
+    /// The improvement in nats, predicted and observed, below which a run has converged.
     pub tolerance: f64,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -64,7 +64,7 @@ impl MethodSettings for HfsgviSettings {
     const NAME: &'static str = "hfsgvi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("gradient_draws", self.gradient_draws as f64),
             ("hessian_draws", self.hessian_draws as f64),
@@ -76,7 +76,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
+    /// The method processes draws in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
@@ -95,10 +95,9 @@ impl Fitting for HfsgviSettings {
     }
 }
 
-/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 3;
 
-/// The algorithm, whose output is ω.
+/// Hessian-free stochastic Gaussian variational inference, whose output is ω.
 pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -109,7 +108,7 @@ pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// State of [`Hfsgvi`].
+/// The state of [`Hfsgvi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct HfsgviState {
     omega: Vec<f64>,
@@ -128,7 +127,7 @@ impl MethodState for HfsgviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -147,7 +146,6 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
         }
     }
 
-    /// The Newton step, its predicted improvement and the number of products used.
     fn newton(&self, state: &mut HfsgviState, iteration: u64, g: &[f64]) -> (Vec<f64>, f64, u64) {
         let lanes = self.settings.hessian_draws.next_multiple_of(2);
         let rows = self.family.noise_dim();
@@ -189,7 +187,7 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
             }
         }
         state.calls += objective.take_calls();
-        // m = ½(gᵀs + rᵀs), as r = g − Bs.
+        // The prediction is m = ½(gᵀs + rᵀs), as r = g − Bs.
         let predicted = 0.5 * (dot(g, &step) + dot(&r, &step));
         (step, predicted, products)
     }

@@ -6,35 +6,35 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `fitting`, `fit` | [`fit`]; [`Fit`]: the judged result |
-//! | [`Policy`] | how right reported numbers are to be, and all limits that follow |
+//! | [`Policy`] | the required accuracy of reported numbers, and all limits that follow from it |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
-//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one module |
+//! | `verdict` | [`Fit::verdict`]: the reasons not to trust a fit |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
-//! | `error` | [`FitError`]: why there is no fit |
-//! | `engine`, `method` | what a method is; [`Method`]: the list of them |
+//! | `error` | [`FitError`]: the reasons why a fit fails |
+//! | `engine`, `method` | the interface of a method; [`Method`]: the list of methods |
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | Gaussians of several covariances, and mixtures: [`Family`] |
-//! | `starts` | several short fits, the best kept, disagreement noticed |
+//! | `starts` | several short fits, and the modes that they find |
 //! | [`trust`] | TrustVI: stochastic trust regions, the default for mean fields |
 //! | `hfsgvi` | Hessian-free Newton steps without a trust region, as a baseline |
-//! | `saa` | Newton rounds on fixed draws: the default for richer families |
-//! | `enrich` | where a richer family begins |
+//! | `saa` | Newton's method on fixed draws, the default for richer families |
+//! | `enrich` | the starting point of a richer family |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `moments` | mixtures by adaptive importance sampling |
-//! | `nested`, `locals` | Laplace's method for local parameters given global ones, then for the global parameters |
+//! | `nested`, `locals` | Laplace's method for local parameters, then for global parameters |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
 //! | `linear_response` | covariances at a mean-field optimum |
 //! | `calls` | [`Calls`]: oracle calls and lane evaluations |
 //! | `oracle` | stochastic bounds, gradients and matched differences |
 //! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
-//! | `certificate` | what a second-order polish still finds in a stochastic fit |
-//! | `agreement` | [`Agreement`]: how far importance weights move means and standard deviations |
+//! | `certificate` | the gain of a second-order polish after a stochastic fit |
+//! | `agreement` | [`Agreement`]: changes of means and standard deviations under importance weights |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
 //! | `records` | gradients from minibatches of exchangeable records: control variates, variance analysis |
-//! | `minibatches` | methods that use them, SMISO among them |
-//! | `tail_decay` | whether the density falls off far away |
-//! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
+//! | `minibatches` | methods that use minibatches, including SMISO |
+//! | `tail_decay` | the check that the density decreases in its tails |
+//! | `refine` | [`Refine`]: draws of the posterior from an approximation, with the evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `symmetry` | modes that a relabelling maps onto each other |
@@ -105,7 +105,7 @@ pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
-pub use family::{Family, FamilyKind, Smoothness, Space};
+pub use family::{Family, FamilyFault, FamilyKind, FamilyName, Smoothness, Space, check_family};
 pub use fit::Fit;
 pub use fitting::{Subject, fit, fit_reporting, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};

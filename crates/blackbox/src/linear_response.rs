@@ -1,11 +1,11 @@
 //! Corrected covariances of a mean-field fit by linear response.
 //!
-//! A mean-field Gaussian is usually right about means, and often wrong about variances. At its optimum `σᵢ⁻² = −E ∂ᵢᵢ
-//! log p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small if coordinates
-//! are correlated. A perturbation of the posterior moves its means, and for the exact posterior that movement *is* the
-//! covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the derivative of the
-//! fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ =
-//! log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
+//! A mean-field Gaussian usually has accurate means and often inaccurate variances. At its optimum `σᵢ⁻² = −E ∂ᵢᵢ log
+//! p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small if coordinates are
+//! correlated. Tilting the exact `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`, so the derivative of the mean with
+//! respect to t is the covariance. Linear response uses the derivative of the fitted mean instead. With `F(ω) = −E log
+//! p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and
+//! therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
@@ -13,21 +13,21 @@
 //!
 //! (Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR 19, 2018; on fixed draws,
 //! with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a Deterministic
-//! Objective*, JMLR 25, 2024.) Properties, each with a test:
+//! Objective*, JMLR 25, 2024.) The result has these properties, each with a test:
 //!
 //! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` holds there, exactly if the
 //!   draws come in antithetic pairs.
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
-//! F is the average over fixed draws with matched moments. Linear response first minimises it, because the derivatives
-//! of an optimum need that optimum. In up to [`LinearResponseSettings::dense_limit`] coordinates, the code forms the 2d
-//! × 2d Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The result is a
-//! full-rank Gaussian. In more coordinates, or for chosen coordinates, it solves one linear system per chosen
-//! coordinate by conjugate gradients and forms no matrix. The result is the mean-field Gaussian with the covariance of
-//! the chosen coordinates replaced, which is a low-rank Gaussian. Draws of either give standard deviations and
-//! quantiles of constrained and generated quantities that include the curvature of the transforms, which the delta
-//! method would linearise.
+//! F is the average over fixed draws with matched moments. Linear response first minimises F, because the formula is
+//! valid only at an optimum. In up to [`LinearResponseSettings::dense_limit`] coordinates, the code forms the 2d × 2d
+//! Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The result is a full-rank
+//! Gaussian. In more coordinates, or for chosen coordinates, it solves one linear system per chosen coordinate by
+//! conjugate gradients and forms no matrix. The result is the mean-field Gaussian with the covariance of the chosen
+//! coordinates replaced, which is a low-rank Gaussian. Draws of either Gaussian give standard deviations and quantiles
+//! of constrained and generated quantities. They include the curvature of the transforms, which the delta method would
+//! linearise.
 //!
 //! Σ is of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not found.
 
@@ -53,17 +53,17 @@ use crate::settings::Settings;
 /// The settings of linear response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
-    /// Number of fixed draws. `None` means 1024, or four per coordinate (for exact second moments) up to 4096. The
-    /// limit is 2²³ divided by the number of coordinates, which bounds memory.
+    /// The number of fixed draws. `None` means 1024, or four per coordinate (for exact second moments) up to 4096. The
+    /// limit is 2²³ divided by the number of coordinates, to bound memory.
     pub draws: Option<usize>,
-    /// The largest number of coordinates for which to form the Hessian.
+    /// The largest number of coordinates for which linear response forms the Hessian.
     pub dense_limit: usize,
-    /// The requested coordinates. `None` means all, which needs a dense Hessian.
+    /// The requested coordinates. `None` means all. All coordinates need a dense Hessian.
     pub coordinates: Option<Vec<usize>>,
 }
 
 impl Default for LinearResponseSettings {
-    /// All coordinates, if there are at most 600.
+    /// Returns settings for all coordinates, up to a dense limit of 600.
     fn default() -> Self {
         Self {
             draws: None,
@@ -83,7 +83,7 @@ pub struct LinearResponse {
     pub coordinates: Vec<usize>,
     /// The covariance of these coordinates, in row-major order.
     pub covariance: Vec<f64>,
-    /// Evaluations spent.
+    /// The evaluations spent.
     pub calls: Calls,
 }
 
@@ -93,9 +93,9 @@ pub struct LinearResponse {
 pub enum LinearResponseError {
     /// The request is for all coordinates, and there are too many to form the Hessian.
     TooMany {
-        /// The dimension.
+        /// The dimension of the fit.
         dim: usize,
-        /// The limit.
+        /// The largest dimension with a dense Hessian.
         limit: usize,
     },
     /// A chosen coordinate does not exist.
@@ -127,7 +127,7 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Separates the draws from those of certificates, which have the same purpose.
+/// Keeps the draws apart from the draws of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
 /// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
@@ -135,10 +135,9 @@ const STREAM: u64 = 0x4c52 << 32;
 /// have a good k̂.
 const LOSS: f64 = 0.1;
 
-/// Newton iterations towards the optimum on the fixed draws.
 const POLISH: usize = 60;
 
-/// The linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
+/// Returns the linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
 ///
 /// # Errors
 /// See [`LinearResponseError`].
@@ -154,7 +153,6 @@ pub fn linear_response<D: TwiceDifferentiable>(
     respond_erased(&ErasedDensity::new(density), omega, source, settings)
 }
 
-/// The body of [`linear_response`], compiled once for all densities.
 fn respond_erased(
     density: &ErasedDensity<'_>,
     omega: &[f64],
@@ -255,7 +253,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         self.sd.len()
     }
 
-    /// `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
+    /// Computes `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
     fn product(&mut self, v: &[f64], out: &mut [f64]) {
         let mut direction = v.to_vec();
         self.scale(&mut direction);
@@ -267,8 +265,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
     }
 
-    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the last
-    /// block of the Cholesky factor is the factor of the Schur complement.
+    /// Computes the covariance of the coordinates from the whole Hessian. With log standard deviations before means,
+    /// the last block of the Cholesky factor is the factor of the Schur complement.
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
@@ -297,7 +295,6 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The covariance of the coordinates, from one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];
@@ -311,8 +308,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(covariance)
     }
 
-    /// Conjugate gradients on `S ∇²F S x = eᵢ`, preconditioned by the 1 and 2 of the diagonal. The error of `eᵢᵀ x` is
-    /// of second order in the residual.
+    /// Solves `S ∇²F S x = eᵢ` by conjugate gradients, preconditioned by the 1 and 2 of the diagonal. The error of
+    /// `eᵢᵀ x` is of second order in the residual.
     fn solve_unit(&mut self, i: usize) -> Result<Vec<f64>, LinearResponseError> {
         let n = 2 * self.dim();
         let precondition = |r: &[f64]| -> Vec<f64> {
@@ -362,8 +359,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Approximation::new(FamilyKind::FullRank, d, omega)
     }
 
-    /// The mean-field Gaussian with a new block for the chosen coordinates. The block has the form `t I + U Uᵀ`, with t
-    /// below its smallest eigenvalue.
+    /// Returns the mean-field Gaussian with a new block for the chosen coordinates. The block has the form
+    /// `t I + U Uᵀ`, with t below its smallest eigenvalue.
     fn low_rank(&self, coordinates: &[usize], scaled: &[f64]) -> Option<Approximation> {
         let (d, rank) = (self.dim(), coordinates.len());
         let mut t = 1.0;
@@ -389,7 +386,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 
 impl Fit {
     /// Adds the linear response at the mean-field result as a further family, evaluates it on fresh draws, and selects
-    /// it, because the caller requested these covariances. If the bound falls clearly, a warning reports that. If
+    /// it, because the caller requested these covariances. If the bound falls clearly, a warning reports the loss. If
     /// linear response fails, the fit is unchanged, and a warning states the reason. A fit with either warning is not
     /// trusted.
     ///
@@ -400,7 +397,7 @@ impl Fit {
         settings: &Settings,
         response: &LinearResponseSettings,
     ) {
-        let mean_field = |r: &FamilyResult| r.kind == FamilyKind::MeanField;
+        let mean_field = |r: &FamilyResult| r.family == FamilyKind::MeanField;
         let Some(index) = self.families.iter().position(mean_field) else {
             return;
         };
@@ -421,7 +418,7 @@ impl Fit {
         let evaluation = evaluate(&mut oracle, omega, source, draws);
         self.calls += found.calls;
         self.families.push(FamilyResult {
-            kind: found.approximation.kind(),
+            family: found.approximation.name(),
             omega: omega.to_vec(),
             evaluation,
             polish: None,

@@ -1,5 +1,4 @@
-//! Modes of a density's local parameters given its global parameters, at many points of the global parameters in
-//! parallel.
+//! Modes of the local parameters given the global parameters, at many points of the global parameters in parallel.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -9,69 +8,60 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// Largest number of steps of a search, and largest number of step lengths tried per step.
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
+/// Share of a full step below which the search ends without a mode.
 const SHORTEST: f64 = 1e-6;
 
-/// Newton decrement in nats, twice the distance from the mode, at which a search has found the mode: the objective is
-/// practically quadratic near it.
+/// Newton decrement in nats at which a search has found the mode. It is twice the distance from the mode, because the
+/// objective is practically quadratic there.
 const FOUND: f64 = 1e-6;
 
-/// Product of coordinates and lanes in one call to the density.
 const TOGETHER: usize = 1 << 21;
 
-/// Largest number of lanes in one call.
 const LANES: usize = 256;
 
-/// Distance between quadrature nodes, in standard deviations of Laplace's method, and number of nodes on each side of
-/// the mode. At this distance the trapezoidal rule integrates a Gaussian to within 3e-6, and less than 1e-4 of its
-/// second moment is beyond the last node.
+/// Distance between quadrature nodes, in standard deviations of Laplace's method. At this distance the trapezoidal rule
+/// integrates a Gaussian to within 3e-6.
 const DISTANCE: f64 = 1.25;
+/// Quadrature nodes on each side of the mode. Less than 1e-4 of the second moment of a Gaussian is beyond the last
+/// node.
 const SIDE: usize = 3;
 
 /// Largest factor by which quadrature may change the variance of a nearly Gaussian density.
 const NEARLY: f64 = 4.0;
 
-/// A mode of the local parameters, or their mean.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// The current point, in the order of elimination.
+    /// The point, in the order of elimination.
     pub at: Vec<f64>,
-    /// Cholesky factor of the precision, which is the negated Hessian at the point, at the family's nonzeros.
     pub factor: Vec<f64>,
-    /// Log of the integral of the density over the local parameters, by Laplace's method or by quadrature.
+    /// The log of the integral of the density over the local parameters.
     pub log_mass: f64,
-    /// The skewness of each local parameter, if it was computed by quadrature.
+    /// The skewness of each local parameter. It is empty unless quadrature computed it.
     pub skewness: Vec<f64>,
 }
 
-/// A running search.
 struct Climb {
     globals: Vec<f64>,
     at: Vec<f64>,
     value: f64,
     step: Vec<f64>,
-    /// `gᵀ H⁻¹ g` at the beginning of the step.
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
-    /// Whether the search found a mode; `None` if the search has not ended.
     over: Option<bool>,
 }
 
-/// A step of a search from its current point.
 struct NewtonStep {
     factor: Vec<f64>,
     step: Vec<f64>,
     decrement: f64,
 }
 
-/// Finds modes of the local parameters.
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// Directions whose Hessian-vector products determine the Hessian of the local parameters.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -94,8 +84,6 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at points of the global parameters, each found from its own starting point. `None` if a search finds
-    /// no mode.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -135,8 +123,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 
     /// Replaces modes by means, curvatures by precisions, and Laplace's method by quadrature, if the local parameters
-    /// are independent given the global parameters. Gradients at common nodes are then those of each local parameter
-    /// alone, and their integrals give its log density.
+    /// are independent given the global parameters. A gradient at a node then contains the derivative of each local
+    /// parameter's own log density, and integrals of these derivatives give the log density.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -164,7 +152,6 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Gradients at the nodes around each mode, and the number of lanes. The nodes of one mode are in adjacent lanes.
     fn at_nodes(&mut self, globals: &[Vec<f64>], modes: &[LocalMode]) -> (Vec<f64>, usize) {
         let (dim, lanes) = (self.density.dim(), modes.len() * 2 * SIDE);
         let mut z = vec![0.0; dim * lanes];
@@ -192,7 +179,6 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         (grad, lanes)
     }
 
-    /// Evaluates each search once, and computes a new step for each search that improved.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
         let (globals, locals) = (self.family.globals(), self.family.locals());
@@ -271,7 +257,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Products of the negated Hessian with the directions at some of the lanes of z, each `dim × columns`.
+    /// Multiplies the negated Hessian by the directions at some of the lanes of z, each `dim × columns`.
     fn products(&mut self, z: &[f64], lanes: usize, which: &[usize]) -> Vec<Vec<f64>> {
         let dim = self.density.dim();
         let columns = self.directions.len() / dim;
@@ -305,33 +291,29 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 }
 
-/// The nodes around a mode at 0.
 fn nodes() -> impl Iterator<Item = f64> {
     let side = 1..=SIDE;
     let below = side.clone().rev().map(|k| -(k as f64));
     below.chain(side.map(|k| k as f64)).map(|k| DISTANCE * k)
 }
 
-/// Moments of a density with its mode at 0 and a curvature of 1 there.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     mean: f64,
     variance: f64,
     skewness: f64,
-    /// Log of the integral of the density, relative to that of the Gaussian.
     log_mass: f64,
 }
 
 impl Moments {
-    /// The moments computed from the slopes of the log density at the nodes; `None` if the density is not nearly
-    /// Gaussian.
+    /// Integrates the slopes of the log density at the nodes. Returns `None` if the density is not nearly Gaussian.
     fn of(slopes: impl Iterator<Item = f64>) -> Option<Self> {
         const COUNT: usize = 2 * SIDE + 1;
         let mut g = [0.0; COUNT];
         for (at, slope) in slopes.enumerate() {
             g[at + usize::from(at >= SIDE)] = slope;
         }
-        // The cubic through four slopes, integrated from one node to the next.
+        // The rise is the integral of the cubic through four slopes, from one node to the next.
         let rise = |i: usize| {
             let sum = match i {
                 0 => 9.0 * g[0] + 19.0 * g[1] - 5.0 * g[2] + g[3],
@@ -368,7 +350,7 @@ impl Moments {
     }
 }
 
-/// `½ log |L Lᵀ|`.
+/// Computes `½ log |L Lᵀ|`.
 fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
     let symbolic = family.symbolic();
     (0..symbolic.dim())
@@ -376,7 +358,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// A Cholesky factor of the matrix, which is made positive definite by adding to its diagonal.
+/// Adds to the diagonal until the matrix is positive definite.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();
@@ -400,9 +382,9 @@ fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The density of the logarithm of a gamma variable with shape a, relative to its mode and in standard deviations
-    /// of Laplace's method. The log density is `a x − a eˣ` up to a constant, with mean ψ(a) − log a, variance ψ′(a)
-    /// and integral Γ(a) a^(−a) eᵃ.
+    /// The density is that of the logarithm of a gamma variable with shape a, relative to its mode and in standard
+    /// deviations of Laplace's method. The log density is `a x − a eˣ` up to a constant, with mean ψ(a) − log a,
+    /// variance ψ′(a) and integral Γ(a) a^(−a) eᵃ.
     #[test]
     fn moments_of_a_skewed_density_are_its_own() {
         let a: f64 = 20.0;

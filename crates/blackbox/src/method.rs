@@ -1,12 +1,12 @@
-//! The list of methods, and the plans by which one takes over from another.
+//! The list of methods, and the plans by which one method continues the work of another.
 //!
 //! A new method needs one file with its settings, its state and its algorithm, and one line in the list below. The
-//! settings are [`Fitting`], and the state is a [`MethodState`](crate::MethodState).
+//! settings implement [`Fitting`], and the state implements [`MethodState`](crate::MethodState).
 
 mod auto;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Archive, ArchiveError, Snapshot, Status};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 
 pub use self::auto::AutoSettings;
@@ -14,7 +14,7 @@ use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, StoredState};
 use crate::error::FitError;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
 use crate::minibatches::{MinibatchSettings, SmisoSettings};
 use crate::moments::MomentsSettings;
@@ -23,7 +23,6 @@ use crate::nested::NestedSettings;
 use crate::saa::SaaSettings;
 use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
-/// The name of a method with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
 /// Defines the list of methods. The macro generates [`Method`] from their settings.
@@ -32,7 +31,7 @@ macro_rules! methods {
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
         methods { $($(#[$doc:meta])* $method:ident($settings:ty),)* }
     ) => {
-        /// The algorithm that optimises.
+        /// The optimisation method of a fit.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Method {
@@ -47,7 +46,7 @@ macro_rules! methods {
         })*
 
         impl Method {
-            /// The method's name in traces and checkpoints.
+            /// Returns the method's name in traces and checkpoints.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$policy(_) => <$rules>::NAME,)*
@@ -55,7 +54,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Whether several starts precede the method.
+            /// Returns whether several starts precede the method.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*
@@ -63,18 +62,18 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::validate`].
+            /// Checks the ranges of the settings, see [`MethodSettings::validate`].
             ///
             /// # Errors
             /// Fails with a sentence that names the setting, its value and its range.
-            pub fn validate(&self) -> Result<(), String> {
+            pub fn validate(&self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*
                     $(Self::$method(settings) => settings.validate(),)*
                 }
             }
 
-            /// See [`MethodSettings::lanes`].
+            /// Returns the number of draws whose derivatives are in memory together, see [`MethodSettings::lanes`].
             pub fn lanes(&self, dim: usize) -> usize {
                 match self {
                     $(Self::$policy(settings) => settings.lanes(dim),)*
@@ -82,7 +81,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::batch`].
+            /// Returns the number of records in a minibatch, see [`MethodSettings::batch`].
             pub fn batch(&self) -> Option<usize> {
                 match self {
                     $(Self::$policy(settings) => settings.batch(),)*
@@ -90,7 +89,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`MethodSettings::suits`].
+            /// Returns whether the method can fit a family with these derivatives, see [`MethodSettings::suits`].
             pub fn suits(&self, smoothness: Smoothness) -> bool {
                 match self {
                     $(Self::$policy(settings) => settings.suits(smoothness),)*
@@ -98,7 +97,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The algorithm. It begins the first method of a plan.
+            /// Returns the algorithm of the first method of the plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -107,12 +106,12 @@ macro_rules! methods {
                 at: Beginning<'a, D>,
             ) -> Result<Box<dyn Engine + 'a>, FitError> {
                 match self {
-                    $(Self::$policy(settings) => settings.plan(at.family.kind())[0].begin(at),)*
+                    $(Self::$policy(settings) => settings.plan(&*at.family)[0].begin(at),)*
                     $(Self::$method(settings) => settings.begin(at),)*
                 }
             }
 
-            /// See [`Fitting::hands_over`].
+            /// Returns whether the next method of the plan should continue, see [`Fitting::hands_over`].
             pub fn hands_over(&self, status: &Status, dim: usize) -> bool {
                 match self {
                     $(Self::$policy(_) => false,)*
@@ -120,7 +119,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::certificate`].
+            /// Returns the tolerance of a second-order polish, see [`Fitting::certificate`].
             pub fn certificate(&self) -> Option<f64> {
                 match self {
                     $(Self::$policy(_) => None,)*
@@ -128,7 +127,7 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::share`].
+            /// Returns the share of the data that one lane evaluates, see [`Fitting::share`].
             pub fn share(&self, records: u64) -> (u64, u64) {
                 match self {
                     $(Self::$policy(_) => (1, 1),)*
@@ -137,7 +136,6 @@ macro_rules! methods {
             }
         }
 
-        /// Restores the state that the method with this name stored. `None` if no method has this name.
         pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
             $(if name == <$settings>::NAME {
                 let state = <$settings as Fitting>::State::restore(archive);
@@ -151,8 +149,8 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Fits mean-field families by TrustVI and, if its stopping rule is not met at the end, continues
-        /// with Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
+        /// The default. It fits mean-field families by TrustVI and, if the stopping rule is not met at the end,
+        /// continues with Newton's method on fixed draws. It fits richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
@@ -160,7 +158,7 @@ methods! {
         Trust(TrustSettings),
         /// TrustVI as published, from the initial point.
         PaperTrust(PaperTrustSettings),
-        /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
+        /// Hessian-free Newton steps without a trust region, from the initial point, as a baseline.
         Hfsgvi(HfsgviSettings),
         /// Newton's method on fixed draws, with more draws in each iteration, after a robust start.
         Saa(SaaSettings),
@@ -185,13 +183,14 @@ methods! {
 }
 
 impl Method {
-    /// The methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
-    /// Newton's method on fixed draws follows natural-gradient steps, and stochastic gradients follow Newton's method.
-    pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+    /// Returns the methods that fit a family, in order. A method continues if the method before it [hands
+    /// over](Fitting::hands_over). Newton's method on fixed draws follows natural-gradient steps, and stochastic
+    /// gradients follow Newton's method.
+    pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
-            Self::Auto(settings) => settings.plan(kind),
+            Self::Auto(settings) => settings.plan(family),
             Self::Natural(natural) => {
-                [vec![*self], Self::Saa(natural.rounds()).plan(kind)].concat()
+                [vec![*self], Self::Saa(natural.rounds()).plan(family)].concat()
             }
             Self::Saa(_) => vec![*self, BbviSettings::default().into()],
             own => vec![*own],

@@ -1,19 +1,21 @@
 //! Mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
-//! draws by the density. It then sets the weights, means and covariances to those of the weighted draws. The components
-//! share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which
-//! covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has fewer than
-//! K components, each iteration adds one at the largest weights, with the covariance of the surrounding draws (Raftery
-//! and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted, measure its
-//! quality: the effective share of these draws, computed from the entropy of the weights. The result is the best
-//! mixture of all iterations.
+//! draws by the density. It then sets the weights, means and covariances to the moments of the weighted draws. The
+//! components share each draw in proportion to their densities. Each iteration is a step of expectation maximisation on
+//! KL(p‖q), which covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture
+//! has fewer than K components, each iteration adds one at the largest weights, with the covariance of the surrounding
+//! draws (Raftery and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted,
+//! measure its quality: the effective share of these draws, computed from the entropy of the weights. The result is the
+//! best mixture of all iterations.
 
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::special::{lgamma, log_sum_exp_slice};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -27,14 +29,14 @@ use crate::oracle::Estimate;
 use crate::psis::psis;
 use crate::reduce::{dot, sum};
 
-/// Settings of the iterations.
+/// The settings of adaptive importance sampling for mixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// Number of draws per iteration, or `draws_a_coordinate` times the number of coordinates if that is larger.
+    /// The number of draws per iteration, or `draws_a_coordinate` times the number of coordinates if that is larger.
     pub draws: usize,
-    /// See `draws`.
+    /// The number of draws per iteration and coordinate; see `draws`.
     pub draws_a_coordinate: usize,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -48,24 +50,21 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws must determine.
+/// Largest dimension, because a component has d²/2 parameters, which the weights of a few thousand draws must
+/// determine.
 const LARGEST: usize = 128;
 
-/// Degrees of freedom of the tails.
 const FREEDOM: usize = 5;
 
-/// Relative rise of the effective share that counts as progress, and number of iterations without progress after which
-/// the fit ends.
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// Number of weighted draws per coordinate at which the new covariance has the same weight as the old one.
+/// Weighted draws per coordinate at which the new covariance has the same weight as the old one.
 const INERTIA: f64 = 2.0;
 
-/// The share of the draws, those closest to a new component, from which its covariance is computed.
+/// Share of the draws that determine the covariance of a new component. They are the draws closest to that component.
 const AROUND: f64 = 0.05;
 
-/// Number of draws per call to the density.
 const BLOCK: usize = 2048;
 
 impl MomentsSettings {
@@ -78,7 +77,7 @@ impl MomentsSettings {
 impl MethodSettings for MomentsSettings {
     const NAME: &'static str = "moments";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("draws_a_coordinate", self.draws_a_coordinate as f64),
@@ -103,10 +102,10 @@ impl Fitting for MomentsSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let dim = at.density.dim();
-        let FamilyKind::Mixture { components } = at.family.kind() else {
+        let Some(FamilyKind::Mixture { components }) = at.family.name().kind() else {
             return Err(FitError::Setting(format!(
                 "importance-weighted moments fit mixtures, not the family `{}`",
-                at.family.kind()
+                at.family.name()
             )));
         };
         if dim > LARGEST {
@@ -128,7 +127,6 @@ impl Fitting for MomentsSettings {
     }
 }
 
-/// The algorithm; its output is ω.
 struct Moments<'a, D: TwiceDifferentiable> {
     density: &'a D,
     mixture: Mixture,
@@ -140,15 +138,12 @@ struct Moments<'a, D: TwiceDifferentiable> {
     workspace: D::Workspace,
 }
 
-/// State of the algorithm.
+/// The state of adaptive importance sampling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MomentsState {
-    /// The mixture from which the next iteration draws.
     omega: Vec<f64>,
     best: Vec<f64>,
-    /// The effective share of the draws of the best mixture under their weights.
     share: f64,
-    /// Number of iterations since the effective share rose.
     since: u64,
     calls: Calls,
 }
@@ -167,16 +162,14 @@ impl MethodState for MomentsState {
     }
 }
 
-/// The draws of an iteration.
 struct Round {
     z: Vec<f64>,
     lanes: usize,
     log_p: Vec<f64>,
-    /// `log p − log q` under the mixture itself.
+    /// The values of `log p − log q` under the mixture itself.
     plain: Vec<f64>,
     /// Normalised and smoothed weights with respect to the sampling distribution.
     weights: Vec<f64>,
-    /// Effective share of the draws.
     share: f64,
     /// Responsibility of each component for each draw, `components × lanes`.
     shares: Vec<f64>,
@@ -187,7 +180,7 @@ impl Round {
         Lanes::new(&self.z, self.z.len() / self.lanes, self.lanes)
     }
 
-    /// The bound from the draws of the mixture itself, without the heavy-tailed half.
+    /// Omits the heavy-tailed half of the draws.
     fn bound(&self) -> Estimate {
         let own = &self.plain[..self.lanes / 2];
         let finite: Vec<f64> = own.iter().copied().filter(|w| w.is_finite()).collect();
@@ -196,7 +189,6 @@ impl Round {
 }
 
 impl<D: TwiceDifferentiable> Moments<'_, D> {
-    /// Draws of the components, of which the second half have the tails of a t distribution.
     fn draws(&self, omega: &[f64], iteration: u64) -> (Vec<f64>, usize) {
         let dim = self.mixture.dim();
         let (rows, lanes) = (dim + 1 + FREEDOM, self.settings.draws(dim));
@@ -279,7 +271,6 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         }
     }
 
-    /// The mixture whose components have the moments of the weighted draws.
     fn matched(&self, parts: &[Component], round: &Round) -> Vec<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let matched = parts
@@ -315,7 +306,6 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// A new component at the point that the mixture misses most, fitted to the weighted draws around it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
@@ -351,8 +341,6 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// A component with the moments of draws with these weights. Its covariance moves in proportion to the number of
-/// effective draws.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

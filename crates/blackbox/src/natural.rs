@@ -9,15 +9,18 @@
 //!
 //! The method estimates the gain of a full step from the quadratic model, on draws to which the current member was not
 //! fitted. Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If
-//! that is within the tolerance, these steps have converged, and Newton's method on fixed draws finishes the fit. If
-//! the gains hardly fall, the noise of the averages dominates, and the next iterations use twice as many draws. If they
-//! hardly fall with the largest number of draws, the steps are too short, for example because a scale's precision
-//! depends on the values that it scales. Newton's method on fixed draws models that dependence and takes over.
+//! this total is within the tolerance, the natural-gradient steps have converged, and Newton's method on fixed draws
+//! finishes the fit. If the gains hardly fall, the noise of the averages dominates, and the next iterations use twice
+//! as many draws. If the gains hardly fall with the largest number of draws, the steps are too short, for example
+//! because a scale's precision depends on the values that it scales. Newton's method on fixed draws models that
+//! dependence, so the fit continues with it.
 
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -28,18 +31,18 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::saa::{SaaSettings, averages, within_memory};
 
-/// Settings of the steps.
+/// The settings of natural-gradient steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// Largest estimated distance from the family's best bound, in nats. `None` means the tolerance of Newton's method
-    /// on fixed draws.
+    /// The largest estimated distance from the family's best bound, in nats. `None` means the tolerance of Newton's
+    /// method on fixed draws.
     pub tolerance: Option<f64>,
-    /// Number of draws in the first iteration.
+    /// The number of draws in the first iteration.
     pub first_draws: usize,
-    /// Largest number of draws per iteration. To bound memory, it is lowered in the same way as for Newton's method on
-    /// fixed draws.
+    /// The largest number of draws per iteration. To bound memory, it is lowered in the same way as for Newton's method
+    /// on fixed draws.
     pub max_draws: usize,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -55,7 +58,6 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// Newton's method on fixed draws, which continues from the end of these steps.
     pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
@@ -68,23 +70,20 @@ impl NaturalSettings {
     }
 }
 
-/// Fractions of a step, to be tried in this order.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Largest number of lanes of Hessian-vector products in one iteration, and smallest number of draws for them.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// If a step leaves more than this share of the last gain, the noise of the averages dominates.
+/// Share of the last gain above which the remaining gain shows that the noise of the averages dominates.
 const PROGRESS: f64 = 0.6;
 
-/// Largest assumed rate of convergence.
 const SLOWEST: f64 = 0.95;
 
 impl MethodSettings for NaturalSettings {
     const NAME: &'static str = "natural";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance.unwrap_or(1.0)),
             ("first_draws", self.first_draws as f64),
@@ -109,7 +108,7 @@ impl Fitting for NaturalSettings {
             return Err(FitError::Setting(format!(
                 "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
-                at.family.kind()
+                at.family.name()
             )));
         };
         Ok(Box::new(Natural {
@@ -136,25 +135,23 @@ impl Fitting for NaturalSettings {
     }
 }
 
-/// The algorithm, whose output is ω.
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// Directions whose Hessian-vector products the family needs, `d × columns`.
+    /// The directions whose Hessian-vector products the family needs, `dim × columns`.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
     start: Vec<f64>,
-    /// Separates the draws of one fit from those of another with the same seed.
+    /// Separates the draws of two fits with the same seed.
     stream: u64,
 }
 
-/// State of the algorithm.
+/// The state of natural-gradient steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NaturalState {
     omega: Vec<f64>,
     lanes: usize,
-    /// Predicted gain of the last full step; infinite before the first step.
     gain: f64,
     calls: Calls,
 }
@@ -170,7 +167,6 @@ impl MethodState for NaturalState {
 }
 
 impl<D: TwiceDifferentiable> Natural<'_, D> {
-    /// Doubles the number of draws, or ends the fit if the number is already the largest.
     fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
         let most = self.settings.max_draws(self.family.dim());
         if state.lanes < most {
@@ -274,7 +270,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             None => {
                 state.gain = f64::INFINITY;
                 if !value.is_finite() {
-                    // Draws outside the support, or nothing is finite.
+                    // Either draws are outside the support, or no value is finite.
                     state.omega = family.shrink(&state.omega, 0.7);
                 }
                 self.more_draws(state, iteration, gain)

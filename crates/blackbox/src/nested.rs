@@ -1,6 +1,6 @@
 //! Nested Laplace approximation of local parameters given global parameters, and then of the global parameters (Rue,
 //! Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
-//! approximations*, 2009, section 3). It applies to any density whose pattern has global parameters.
+//! approximations*, 2009, section 3). The method applies to any density whose pattern has global parameters.
 //!
 //! At given global parameters, Laplace's method computes the log mass over the local parameters from their mode and the
 //! Hessian there. This is exact if the local parameters are Gaussian. If they are independent given the global
@@ -8,9 +8,8 @@
 //! mode of that mass. The mass has a mode even for a funnel, whose density has none. From that mode, the method
 //! repeatedly draws points from a widened Gaussian over the global parameters. The masses at these points are weights,
 //! from which the Gaussian receives the mean and covariance of the mass. When mean and covariance no longer change, a
-//! least-squares fit gives the result: it expresses the local parameters' means, log scales and regression coefficients
-//! at the last points by the family's features. Only the points are random, and their first two sample moments are
-//! exact.
+//! least-squares fit expresses the local parameters' means, log scales and regression coefficients at the last points
+//! by the family's features. Only the points are random, and their first two sample moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -33,28 +32,22 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// Fractions of a step, evaluated together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
-/// Longest step in a coordinate.
 const LONGEST: f64 = 2.0;
 
-/// Step sizes of finite differences, in standard deviations, and their limits.
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Ratio of the points' standard deviations to those of the global parameters.
+/// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// Largest number of iterations, and the change of the mean in standard deviations below which the iterations have
-/// converged.
 const ROUNDS: u64 = 4;
+/// Change of the mean, in standard deviations, below which the iterations have converged.
 const STILL: f64 = 0.1;
 
-/// Smallest number of points per feature from which a weight can be estimated.
 const DRAWS_PER_FEATURE: usize = 2;
 
-/// The algorithm, whose output is ω.
 struct Nested<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Conditional,
@@ -64,18 +57,15 @@ struct Nested<'a, D: TwiceDifferentiable> {
     stream: u64,
 }
 
-/// State of the algorithm.
+/// The state of the nested Laplace approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The current global parameters, and the mode of the local parameters there.
     globals: Vec<f64>,
     locals: Vec<f64>,
-    /// Steps of differences.
     differences: Vec<f64>,
-    /// Lower factor of the global parameters' covariance; empty until their mode is found.
+    /// The lower factor of the global parameters' covariance. It is empty until their mode is found.
     factor: Vec<f64>,
-    /// Number of iterations over sets of points.
     rounds: u64,
     calls: Calls,
 }
@@ -90,20 +80,15 @@ impl MethodState for NestedState {
     }
 }
 
-/// Log mass of the global parameters around a point, by finite differences.
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
-    /// The negated Hessian.
     hessian: Vec<f64>,
 }
 
-/// Points of the global parameters, with the results at each.
 struct Points {
-    /// Coordinates of each point in the Gaussian of the global parameters.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised and smoothed weights given by the mass, and the effective share of the points.
     weights: Vec<f64>,
     share: f64,
 }
@@ -113,7 +98,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// The log mass at the finite-difference stencil around the global parameters; `None` if it cannot be computed.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -173,7 +157,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// One step towards the mode of the global parameters, and the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -251,7 +234,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (mass, predicted, None)
     }
 
-    /// A set of points drawn around the global parameters' Gaussian.
     fn points(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Points {
         let (k, fewest) = (
             self.count(),
@@ -306,13 +288,13 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The Gaussian of the global parameters with the moments of the weighted points, corrected by the known moments of
-    /// a Gaussian. Also the distance that the mean moved, in standard deviations.
+    /// Returns the moments of the weighted points, corrected by the known moments of a Gaussian. Also returns the
+    /// distance that the mean moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
         if let Some([exact, estimated]) = nearly_gaussian(points, k) {
-            // The errors of the points are nearly equal to their errors for a Gaussian with nearly the same weights.
+            // The errors of the moments are nearly equal to the errors for a Gaussian with nearly the same weights.
             axpy(1.0, &exact.0, &mut mean);
             axpy(-1.0, &estimated.0, &mut mean);
             axpy(1.0, &exact.1, &mut covariance);
@@ -334,8 +316,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω for global parameters with the Gaussian given by `globals` and `factor`. The weights of the local parameters
-    /// come from least squares at the points. The coordinates of the points refer to the Gaussian `before`.
+    /// The weights of the local parameters come from least squares at the points. The coordinates of the points refer
+    /// to the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,
@@ -398,7 +380,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights, &skews))
     }
 
-    /// One iteration over a set of points. Returns whether it was the last.
     fn round(
         &self,
         state: &mut NestedState,
@@ -412,7 +393,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
             state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
-                "for too few values of the global parameters, Jensen found modes of the local ones",
+                "Jensen found modes of the local parameters for too few values of the global parameters",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);

@@ -15,73 +15,71 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// Largest dimension in which the method forms the averaged Hessian for preconditioning, and number of coordinates per
-/// lane up to which it does so before conjugate gradients have proved slow. Forming it takes products of two draws for
-/// each coordinate, and a Cholesky factorisation.
+/// Largest dimension in which the method forms the averaged Hessian for preconditioning. This takes products of two
+/// draws for each coordinate, and a Cholesky factorisation.
 const DENSE_LIMIT: usize = 256;
+/// Number of coordinates per lane up to which the method forms the averaged Hessian before conjugate gradients have
+/// proved slow.
 const CHEAP: usize = 2;
 
-/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats: this
-/// share per nat, up to a maximum. Far from the optimum the model itself is no more accurate.
+/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats. The
+/// first number is the tolerance per nat, and the second its maximum. Far from the optimum the model itself is no more
+/// accurate.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
-/// Number of points on the path of conjugate gradients that are stored for smaller radii.
 const KEPT: usize = 1 << 22;
 
-/// Largest number of trials per iteration, with decreasing radii.
 const TRIALS: u64 = 4;
 
-/// The state of the minimiser.
+/// The state of the trust-region Newton minimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Newton {
-    /// The family's parameters.
+    /// The parameters ω of the family.
     pub omega: Vec<f64>,
-    /// The objective at ω (the negated sample-average bound).
+    /// The objective at ω, which is the negated sample-average bound.
     pub value: f64,
     gradient: Vec<f64>,
     radius: f64,
-    /// Number of consecutive rejections.
     rejected: u64,
-    /// Whether the last run of conjugate gradients ended without a solution.
     slow: bool,
 }
 
-/// The budget of one iteration.
+/// The effort that one iteration may make.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Relative accuracy of the conjugate gradients, in the metric of the preconditioner.
+    /// The relative accuracy of the conjugate gradients, in the metric of the preconditioner.
     pub refine: f64,
-    /// Largest number of conjugate-gradient iterations.
+    /// The largest number of conjugate-gradient iterations.
     pub max_inner: u64,
 }
 
 /// The outcome of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct NewtonStep {
-    /// Predicted fall of the objective.
+    /// The predicted fall of the objective.
     pub predicted: f64,
-    /// Observed fall; 0 when rejected.
+    /// The observed fall of the objective, or 0 if the step was rejected.
     pub observed: f64,
     /// Whether the step was accepted.
     pub accepted: bool,
     /// Whether the trust region limited the step.
     pub bounded: bool,
-    /// Conjugate-gradient iterations.
+    /// The number of conjugate-gradient iterations.
     pub inner: u64,
-    /// The radius afterwards.
+    /// The trust-region radius after the iteration.
     pub radius: f64,
 }
 
 impl NewtonStep {
-    /// Whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region predicted a
-    /// smaller gain, and the objective agreed.
+    /// Returns whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region
+    /// predicted a smaller gain, and the objective agreed.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
 }
 
 impl Newton {
-    /// Starts at `omega`; `None` if the objective is not finite there.
+    /// Starts at `omega`. Returns `None` if the objective is not finite there.
     pub fn start<D: TwiceDifferentiable>(
         objective: &mut Objective<'_, D>,
         omega: Vec<f64>,
@@ -98,12 +96,12 @@ impl Newton {
         })
     }
 
-    /// Whether steps have become too small to change the objective.
+    /// Returns whether steps have become too small to change the objective.
     pub fn is_stuck(&self) -> bool {
         self.rejected >= 25 || self.radius < 1e-12
     }
 
-    /// One iteration.
+    /// Performs one iteration.
     pub fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -145,7 +143,6 @@ impl Newton {
         }
     }
 
-    /// Takes the step if the objective falls as predicted, and adapts the radius.
     fn attempt<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -215,19 +212,16 @@ impl Snapshot for Newton {
     }
 }
 
-/// A minimiser of the model.
 #[derive(Clone)]
 struct Solution {
     step: Vec<f64>,
     predicted: f64,
-    /// Whether the step ends on the boundary.
     bounded: bool,
     norm: f64,
 }
 
-/// One iteration of conjugate gradients, which moves along p from the end of the previous one.
 struct Leg {
-    /// Lengths along p and the corresponding end points; empty if there are too many to store.
+    /// Lengths along p and the corresponding end points. They are empty if there are too many to store.
     length: f64,
     end: Vec<f64>,
     /// `−rᵀp` and `pᵀHp` of the model at the beginning of the iteration.
@@ -241,7 +235,6 @@ struct Leg {
 }
 
 impl Leg {
-    /// The length along p up to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
@@ -258,11 +251,9 @@ impl Leg {
     }
 }
 
-/// The path of conjugate gradients.
 struct Way {
     legs: Vec<Leg>,
     step: Vec<f64>,
-    /// Whether the path ends on the boundary.
     bounded: bool,
 }
 
@@ -271,7 +262,6 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// The end point, which is the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {
@@ -282,8 +272,8 @@ impl Way {
         }
     }
 
-    /// The minimiser for a smaller radius: the point at which the path leaves the smaller region. `None` if the path
-    /// does not leave it, or is no longer stored.
+    /// Returns the point at which the path leaves a smaller region, which is the minimiser for that radius. Returns
+    /// `None` if the path does not leave the region, or is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;
@@ -389,7 +379,6 @@ mod tests {
         )
     }
 
-    /// The exact prediction of the model for a step.
     fn predicted(h: &[f64], g: &[f64], step: &[f64]) -> f64 {
         let n = g.len();
         let hs: Vec<f64> = (0..n).map(|i| dot(&h[i * n..(i + 1) * n], step)).collect();

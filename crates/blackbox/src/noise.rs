@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 use crate::dense::{cholesky, solve_lower_lanes};
 use crate::reduce::dot;
 
-/// The purposes of streams of normal numbers. Streams of different purposes are independent.
+/// The purposes of random numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {
     /// Posterior draws of an approximation.
@@ -25,7 +25,7 @@ pub enum NoisePurpose {
     Polish,
     /// Fresh draws that judge the polish.
     Judge,
-    /// Trial step sizes.
+    /// Trial ascents that choose a step size.
     Adapt,
     /// Importance resampling.
     Resample,
@@ -50,7 +50,7 @@ pub enum NoisePurpose {
 }
 
 impl NoisePurpose {
-    /// The key of the purpose. Changing a name would change the meaning of every seed.
+    /// A new name for a purpose would change the meaning of every seed.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
             rng::Purpose::new("blackbox").fold(name)
@@ -79,7 +79,7 @@ impl NoisePurpose {
     }
 }
 
-/// A seed's streams.
+/// The streams of random numbers of a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct NoiseSource {
     seed: u64,
@@ -87,17 +87,17 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// The streams of `seed`, computed with the given kernels (AVX2 and AVX-512 agree bit for bit).
+    /// Creates the streams of `seed`, computed with the given kernels. AVX2 and AVX-512 agree bit for bit.
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The kernels.
+    /// Returns the instruction set of the kernels.
     pub fn simd(&self) -> Simd {
         self.simd
     }
@@ -119,14 +119,12 @@ impl NoiseSource {
         );
     }
 
-    /// Uniform numbers in (0, 1), one per row, for one lane.
+    /// Writes uniform numbers in (0, 1), one per row, for one lane.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
     }
 
-    /// Fills `out` (`rows × lanes`) with uniforms in (0, 1) for choosing records, separate from the normals of the same
-    /// purpose.
     pub(crate) fn choices(
         &self,
         purpose: NoisePurpose,
@@ -142,10 +140,10 @@ impl NoiseSource {
         );
     }
 
-    /// `lanes` (an even number of) normal numbers with matched moments. The second half is the negative of the first,
-    /// so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the identity.
-    /// With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample average then has
-    /// the same optimum as the expectation.
+    /// Generates `lanes` normal numbers with matched moments, where `lanes` is even. The second half is the negative of
+    /// the first, so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the
+    /// identity. With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample
+    /// average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

@@ -1,4 +1,4 @@
-//! The sample-average bound: on fixed noise, the evidence lower bound is a deterministic function.
+//! The sample-average bound. On fixed noise, the evidence lower bound is a deterministic function.
 
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
 
-/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and Hessian-vector products.
-/// Smaller values are better. F is +∞ if the density of any lane is not finite, so a minimiser never moves there.
+/// The negated bound `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed lanes of noise, with gradient and
+/// Hessian-vector products. Smaller values are better. F is +∞ if the density of any lane is not finite, so a minimiser
+/// never moves there.
 pub struct Objective<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -22,18 +23,15 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// The ω at which `grad` was evaluated, so that a linearisation there need not repeat the evaluation.
     at: Vec<f64>,
     calls: Calls,
-    /// Scratch of [`negated_hessian`](Self::negated_hessian).
     hessian_workspace: Option<D::Workspace>,
 }
 
-/// Lanes per call for the averaged Hessian.
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
-    /// The objective on `noise` (`family.noise_dim() × lanes`).
+    /// Creates the objective on `noise` (`family.noise_dim() × lanes`).
     pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {
         let size = family.dim() * lanes;
         Self {
@@ -53,19 +51,19 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Evaluates the density roughly.
+    /// Makes the objective evaluate the density with lower accuracy, at a lower cost.
     #[must_use]
     pub fn roughly(mut self) -> Self {
         self.workspace = self.density.rough_workspace(self.lanes);
         self
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> Arc<dyn Family> {
         self.family.clone()
     }
 
-    /// Number of lanes.
+    /// Returns the number of lanes.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
@@ -75,7 +73,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Log densities of the lanes at the last evaluation.
+    /// Returns the log densities of the lanes at the last evaluation.
     pub fn lane_values(&self) -> &[f64] {
         &self.values
     }
@@ -100,7 +98,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// `F(ω)`.
+    /// Computes `F(ω)`.
     pub fn value(&mut self, omega: &[f64]) -> f64 {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.at.clear();
@@ -136,8 +134,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Draws and gradients at ω, recomputed if the last evaluation was at a different ω. The recomputation does not
-    /// count as calls, because the count must not depend on what is in memory. A resumed run starts with empty memory.
+    /// Computes draws and gradients at ω, unless the last evaluation was there. The recomputation does not count as
+    /// calls, because the count must not depend on the contents of memory. A resumed run starts with empty memory.
     /// [`charge`](Self::charge) counts it.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
@@ -160,7 +158,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.density.linearize(&mut self.workspace, z);
     }
 
-    /// `out = ∇²F(ω) d` at the ω of the last [`linearize`](Self::linearize).
+    /// Computes `out = ∇²F(ω) d` at the ω of the last [`linearize`](Self::linearize).
     pub fn hvp(&mut self, direction: &[f64], out: &mut [f64]) {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         let noise = Lanes::new(&self.noise, self.family.noise_dim(), lanes);
@@ -183,8 +181,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, the function
-    /// adds multiples of the inverse variances. The estimate costs `draws × d` lanes of products.
+    /// Estimates `−E ∇²log p` from `draws` of the lanes at `omega`. The function adds multiples of the inverse
+    /// variances if the estimate is not positive definite. The estimate costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();
@@ -204,7 +202,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         None
     }
 
-    /// `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
+    /// Computes `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let dim = self.family.dim();
         let mut unit = vec![0.0; dim * dim];
@@ -220,7 +218,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         hessian
     }
 
-    /// `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of `directions`.
+    /// Computes `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of
+    /// `directions`.
     pub fn negated_products(
         &mut self,
         omega: &[f64],
@@ -231,7 +230,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         let columns = directions.len() / dim;
         self.visit(omega);
         let used = draws.clamp(1, lanes / 2);
-        // Whole draws per call, up to a few hundred lanes: lane k·columns + j is draw k times direction j.
+        // Each call takes whole draws, up to a few hundred lanes. Lane k·columns + j is draw k times direction j.
         let together = (HESSIAN_LANES / columns).clamp(1, used);
         let mut found = vec![0.0; directions.len()];
         let mut workspace = self
@@ -245,7 +244,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             let mut turned = vec![0.0; dim * width];
             let mut product = vec![0.0; dim * width];
             for k in 0..count {
-                // The second half of the lanes mirrors the first: alternate to keep odd terms small.
+                // The second half of the lanes mirrors the first. Alternating between the halves makes odd terms small.
                 let draw = first + k;
                 let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
                 for (i, direction) in directions.chunks(columns).enumerate() {

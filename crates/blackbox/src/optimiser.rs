@@ -4,26 +4,26 @@ use std::fmt;
 use std::str::FromStr;
 
 use jensen_math::simd::Simd;
-use jensen_run::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// The schedule of the step size over iterations t = 1, 2, ….
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// Constant.
+    /// A constant step size.
     Constant,
-    /// `(1 + t/delay)^(−power)`; Robbins and Monro require a power in (½, 1].
+    /// The factor `(1 + t/delay)^(−power)`. Robbins and Monro require a power in (½, 1].
     Power {
-        /// Iterations until the decay starts.
+        /// The number of iterations until the decay starts.
         delay: f64,
-        /// Exponent.
+        /// The exponent.
         power: f64,
     },
 }
 
 impl Schedule {
-    /// The factor at iteration t.
+    /// Returns the factor of the step size at iteration t.
     pub fn factor(self, t: u64) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -36,33 +36,33 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// `ω += γ g`.
+    /// Stochastic gradient ascent, `ω += γ g`.
     Sgd,
-    /// Kingma and Ba 2015, with bias correction.
+    /// Adam with bias correction (Kingma and Ba 2015).
     Adam {
-        /// Decay of the mean.
+        /// The decay of the mean.
         beta1: f64,
-        /// Decay of the square.
+        /// The decay of the square.
         beta2: f64,
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
-    /// Duchi, Hazan and Singer 2011: divides by the root of the sum of squares.
+    /// Adagrad, which divides by the root of the sum of squares (Duchi, Hazan and Singer 2011).
     Adagrad {
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
-    /// Tieleman and Hinton 2012: divides by the root of a decaying mean of squares.
+    /// RMSProp, which divides by the root of a decaying mean of squares (Tieleman and Hinton 2012).
     RmsProp {
-        /// Decay of the square.
+        /// The decay of the square.
         decay: f64,
-        /// Added to the root.
+        /// The number added to the root.
         epsilon: f64,
     },
 }
 
 impl Rule {
-    /// Adam with the constants of its paper.
+    /// Returns Adam with the constants of its paper.
     pub const fn adam() -> Self {
         Self::Adam {
             beta1: 0.9,
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// The default step size of the rule for variational inference.
+    /// Returns the default step size of the rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
             Self::Sgd => 1e-3,
@@ -94,10 +94,10 @@ impl fmt::Display for Rule {
 }
 
 impl FromStr for Rule {
-    type Err = String;
+    type Err = SettingError;
 
-    /// A rule by name, with its default constants.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Returns a rule by name, with its default constants.
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "sgd" => Ok(Self::Sgd),
             "adam" => Ok(Self::adam()),
@@ -106,26 +106,26 @@ impl FromStr for Rule {
                 decay: 0.9,
                 epsilon: 1e-8,
             }),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "unknown optimiser `{text}`; expected sgd, adam, adagrad or rmsprop"
-            )),
+            ))),
         }
     }
 }
 
-/// An optimiser's settings.
+/// The settings of an optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimiser {
     /// The update rule.
     pub rule: Rule,
-    /// Step size γ before the schedule.
+    /// The step size γ before the schedule.
     pub step_size: f64,
     /// The schedule of the step size.
     pub schedule: Schedule,
 }
 
 impl From<Rule> for Optimiser {
-    /// The rule with its default step size, which stays constant.
+    /// Returns the rule with its default step size, which stays constant.
     fn from(rule: Rule) -> Self {
         Self {
             rule,
@@ -135,17 +135,17 @@ impl From<Rule> for Optimiser {
     }
 }
 
-/// An optimiser's memory.
+/// The memory of an optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
-    /// Number of iterations so far.
+    /// The number of iterations so far.
     pub t: u64,
     mean: Vec<f64>,
     square: Vec<f64>,
 }
 
 impl OptimiserState {
-    /// Empty memory for `n` parameters.
+    /// Creates empty memory for `n` parameters.
     pub fn new(n: usize) -> Self {
         Self {
             t: 0,
@@ -156,8 +156,7 @@ impl OptimiserState {
 }
 
 impl Optimiser {
-    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size; 1 leaves the step size to the
-    /// schedule.
+    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size of the schedule.
     pub fn step(
         &self,
         state: &mut OptimiserState,
@@ -179,8 +178,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// `omega += gamma · direction`, with iteration t for the bias correction. The loops, one per rule, compile to
-    /// vector instructions of the chosen level. They use no fused operations, so all levels give the same bits.
+    /// Computes `omega += gamma · direction`, with iteration t for the bias correction. Each rule has its own loop,
+    /// which the compiler vectorises. The loops use no fused operations, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;
@@ -256,8 +255,8 @@ mod tests {
 
     #[test]
     fn first_steps_by_hand() {
-        // Adam, Adagrad: the first step has the length of the step size for any gradient; RMSProp's is 1/√0.1 times
-        // that.
+        // The first step of Adam and Adagrad has the length of the step size for any gradient. The first step of
+        // RMSProp is 1/√0.1 times as long.
         for (name, factor) in [("adam", 1.0), ("adagrad", 1.0), ("rmsprop", 10f64.sqrt())] {
             let mut omega = [1.0, 1.0];
             let mut state = OptimiserState::new(2);

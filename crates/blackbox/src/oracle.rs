@@ -1,10 +1,8 @@
 //! Stochastic estimates of the bound and its gradient for given noise.
 //!
-//! For z = T(ω, ε) the bound is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. The two
-//! gradient estimators are
+//! For z = T(ω, ε) the bound is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. It has two gradient estimators:
 //!
-//! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et
-//!   al. 2017);
+//! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et al. 2017);
 //! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, which has zero variance if q = p
 //!   (Roeder, Wu and Duvenaud 2017).
 
@@ -13,6 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -24,9 +23,9 @@ use crate::reduce::mean_se;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// Reparameterisation with closed-form entropy.
+    /// The reparameterisation gradient with closed-form entropy.
     Naive,
-    /// The path derivative alone.
+    /// The path derivative alone, known as sticking the landing.
     Stl,
 }
 
@@ -40,13 +39,15 @@ impl fmt::Display for Estimator {
 }
 
 impl FromStr for Estimator {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "naive" => Ok(Self::Naive),
             "stl" => Ok(Self::Stl),
-            _ => Err(format!("unknown estimator `{text}`; expected naive or stl")),
+            _ => Err(SettingError::new(format!(
+                "unknown estimator `{text}`; expected naive or stl"
+            ))),
         }
     }
 }
@@ -56,12 +57,11 @@ impl FromStr for Estimator {
 pub struct Estimate {
     /// The estimate.
     pub mean: f64,
-    /// Standard error of `mean`. It is infinite if fewer than two draws are valid.
+    /// The standard error of `mean`. It is infinite if fewer than two draws are valid.
     pub standard_error: f64,
 }
 
 impl Estimate {
-    /// A missing estimate.
     pub(crate) const UNKNOWN: Self = Self {
         mean: f64::NAN,
         standard_error: f64::NAN,
@@ -76,10 +76,10 @@ impl Estimate {
     }
 }
 
-/// The lanes of one purpose and iteration.
+/// The noise of one purpose and iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// The seed's streams.
+    /// The source of random numbers for the seed.
     pub source: NoiseSource,
     /// The purpose of the draws.
     pub purpose: NoisePurpose,
@@ -88,7 +88,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `rows × lanes` normal numbers, starting with lane `first`.
+    /// Generates `rows × lanes` normal numbers, starting with lane `first`.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(
@@ -103,10 +103,10 @@ impl Stream {
     }
 }
 
-/// Number of replaced draws, per requested draw of a gradient, after which the estimate fails, as in Stan.
+/// Replaced draws per requested draw of a gradient after which the estimate fails, as in Stan.
 const RETRIES: usize = 10;
 
-/// Evaluates a density at the draws of a family, with one call to the density per batch.
+/// An evaluator of a density at the draws of a family, with one call to the density per batch.
 pub struct Oracle<'a, D: LogDensity> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -133,12 +133,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
-    /// The cost of an evaluation per draw, if the density reports it.
     pub(crate) fn work(&self) -> Option<u64> {
         self.density.work()
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
@@ -160,12 +159,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.family.transform(omega, noise, z);
     }
 
-    /// The draws of the last evaluation.
     pub(crate) fn draws(&self, lanes: usize) -> Lanes<'_> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
 
-    /// Log densities of the draws of `noise` at `omega`.
+    /// Computes the log density of the draws of `noise` at `omega`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);
         let mut values = vec![0.0; noise.lanes()];
@@ -175,7 +173,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean estimates the bound.
+    /// Computes `log p − log q` of the draws of `noise` at `omega`. These are the log importance weights, whose mean
+    /// estimates the bound.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -187,7 +186,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         weights
     }
 
-    /// `log p − log q` at `to` minus the same difference at `from`, for each lane.
+    /// Computes `log p − log q` at `to` minus the same difference at `from`, for each lane.
     pub fn lane_differences(&mut self, from: &[f64], to: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let before = self.log_weights(from, noise);
         let mut difference = self.log_weights(to, noise);
@@ -197,8 +196,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either end are
-    /// omitted and counted.
+    /// Returns the difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either
+    /// end are omitted and counted.
     pub fn matched_difference(
         &mut self,
         from: &[f64],
@@ -211,7 +210,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     }
 
     /// Writes the *sum* of the gradient estimator over lanes to `out`, without the entropy's gradient. Returns the
-    /// number of lanes in the sum. It omits lanes with a non-finite value or gradient.
+    /// number of lanes in the sum, which omits lanes with a non-finite value or gradient.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -255,8 +254,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the stream
-    /// replaces a draw that is not finite.
+    /// Returns the naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the
+    /// stream replaces a draw that is not finite.
     ///
     /// # Errors
     /// Fails with the number of replaced draws if it reaches ten times `draws`.
@@ -285,8 +284,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// The bound from exactly `draws` draws of a stream: mean log density plus entropy. As in Stan, the next draw of
-    /// the stream replaces a draw that is not finite.
+    /// Returns the bound, which is the mean log density plus entropy, from exactly `draws` draws of a stream. As in
+    /// Stan, the next draw of the stream replaces a draw that is not finite.
     ///
     /// # Errors
     /// Fails with the number of replaced draws if it reaches `draws`.
@@ -316,8 +315,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// Computes the gradient of the bound, averaged over the valid lanes. Returns the number of valid lanes. If there
-    /// are none, `out` contains only the entropy's part (zero for sticking the landing).
+    /// Computes the gradient of the bound, averaged over the valid lanes. Returns the number of valid lanes. If no lane
+    /// is valid, `out` contains only the entropy's part (zero for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

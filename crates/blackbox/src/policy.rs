@@ -1,48 +1,48 @@
 //! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
-//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
-//! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
-//! reason.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
+//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm. The
+//! algorithm states their reason.
 
 use jensen_math::special::inv_phi;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// Number of coordinates beyond which the limit on gradients decreases.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations of a refinement for which it may take more gradients than the budget, and the
-/// largest ratio to that budget.
+/// Elementary operations up to which a refinement may take more gradients than the budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
-/// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not
-/// change a finished result, so they belong to the [`Budget`](jensen_run::Budget) and the caller.
+/// The required accuracy of the reported numbers, and the number of gradients that a fit may spend on it. Seconds and
+/// bytes do not change a finished result, so they belong to the [`Budget`](jensen_run::Budget) and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// Largest error of a mean, in posterior standard deviations.
+    /// The largest error of a mean, in posterior standard deviations.
     pub mean_error: f64,
-    /// Largest relative error of a standard deviation.
+    /// The largest relative error of a standard deviation.
     pub sd_error: f64,
-    /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary
-    /// phase. A missed alarm accepts narrow bananas that have not converged: with a drift of 3, the standard deviation
-    /// of the arms' height was 0.58 times the correct value.
+    /// The probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary
+    /// phase. A missed alarm accepts narrow curved posteriors ("bananas") whose chains have not converged: at a drift
+    /// of 3, the standard deviation of the arms' height was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// Required effective draws of every quantity. Chains shorter than their autocorrelation time cannot show that they
-    /// have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of their
-    /// arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct within a
-    /// tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045
-    /// standard deviations.
+    /// The required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show
+    /// that they have converged. At a limit of 400, curved posteriors passed with 418 and 434 effective draws although
+    /// the standard deviation of the height of their arms was 0.58 times the correct value. At 512 the standard
+    /// deviation of the width was correct within a tenth, and the standard deviation of the height within its
+    /// Monte-Carlo error. Standard errors of means are then below 0.045 standard deviations.
     pub effective_draws: f64,
-    /// Largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
+    /// The largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
     /// inversely proportional to their number. Cheap densities may use up to five times this number.
     pub max_gradients: u64,
 }
 
 impl Default for Policy {
-    /// A mean within a tenth of a standard deviation, which is invisible in plots. A standard deviation within 8 %,
-    /// twice the standard error of an estimate from 300 independent draws. One false alarm in twenty. 512 effective
-    /// draws, two for each of 256 chains. Two million gradients, which take ten seconds to a minute.
+    /// Returns the defaults: means within a tenth of a standard deviation, which is invisible in plots; standard
+    /// deviations within 8 %, twice the standard error of an estimate from 300 independent draws; one false alarm in
+    /// twenty; 512 effective draws, two for each of 256 chains; and two million gradients, which take ten seconds to a
+    /// minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -59,77 +59,84 @@ impl Policy {
     ///
     /// # Errors
     /// Fails with a sentence that names the number outside its range and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
             if !(error > 0.0 && error < 1.0) {
-                return Err(format!("{name} is {error}, but must be between 0 and 1"));
+                return Err(SettingError::new(format!(
+                    "{name} is {error}, but must be between 0 and 1"
+                )));
             }
         }
         let p = self.failure_probability;
         if !(p > 0.0 && p < 0.5) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "failure_probability is {p}, but must be between 0 and 0.5"
-            ));
+            )));
         }
         let n = self.effective_draws;
         if !(n >= 10.0 && n.is_finite()) {
-            return Err(format!("effective_draws is {n}, but must be at least 10"));
+            return Err(SettingError::new(format!(
+                "effective_draws is {n}, but must be at least 10"
+            )));
         }
         if self.max_gradients == 0 {
-            return Err("max_gradients is 0, but must be at least 1".to_owned());
+            return Err(SettingError::new(
+                "max_gradients is 0, but must be at least 1",
+            ));
         }
         Ok(())
     }
 
-    /// Whether these are the defaults, which are not written to files.
+    /// Returns whether all values are the defaults. Files omit a default policy.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Number of standard errors beyond which a two-sided test rejects: 1.96 by default.
+    /// Returns the number of standard errors beyond which a two-sided test rejects, 1.96 by default.
     pub fn confidence(&self) -> f64 {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// Number of standard errors beyond which the largest of several tests rejects, by Bonferroni's inequality: 2.6 for
-    /// five tests, 3.9 for six hundred.
+    /// Returns the number of standard errors beyond which the largest of several tests rejects, by Bonferroni's
+    /// inequality: 2.6 for five tests, 3.9 for six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
 
-    /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is
-    /// extended. At this value, half the width of the confidence interval equals the allowed error. In a stochastic
-    /// volatility series of length 1000, the level has long tails, because the persistence may be close to 1. After 700
-    /// effective draws, its standard deviation was 0.201 with one seed of the chains and 0.224 with another.
+    /// Returns the relative standard error of a global parameter's standard deviation beyond which a mixed stationary
+    /// phase is extended. At this value, half the width of the confidence interval equals the allowed error. In a
+    /// stochastic volatility series of length 1000, the level has long tails, because the persistence may be close to
+    /// 1. After 700 effective draws, its standard deviation was 0.201 with one seed of the chains and 0.224 with
+    /// another.
     pub fn vague(&self) -> f64 {
         self.sd_error / self.confidence()
     }
 
-    /// The largest share of a coordinate's variance, or of the mass, that the draws may miss. The relative error of a
-    /// standard deviation is then about half of this share.
+    /// Returns the largest share of a coordinate's variance, or of the mass, that the draws may miss. The relative
+    /// error of a standard deviation is then about half of this share.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }
 
-    /// Nats by which the bound of a mixture may be below that of another result. If a mode one standard deviation away
-    /// moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the same
-    /// number of nats.
+    /// Returns the number of nats by which the bound of a mixture may be below the bound of another result. If a mode
+    /// one standard deviation away moves the mean by its limit, it has this share of the mass, and a bound without the
+    /// mode is lower by the same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
 
-    /// The largest divergence of an approximation from the posterior, per coordinate in nats. It is twice the
+    /// Returns the largest divergence of an approximation from the posterior, per coordinate in nats. It is twice the
     /// divergence `½ δ² + s²` of a normal whose mean and standard deviation are off by their limits, because the
     /// estimate of a divergence has an error of about its own size.
     pub fn divergence_of_a_coordinate(&self) -> f64 {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase. `work` is
-    /// the number of elementary operations per gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. Such
-    /// densities may have five times as many.
+    /// Returns the number of gradients beyond which a refinement of `dim` coordinates starts no further stationary
+    /// phase. `work` is the number of elementary operations per gradient, if known. Two million gradients of a hundred
+    /// coordinates take ten seconds to a minute, and two million gradients of twenty coordinates with few data take a
+    /// second. Such densities may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates needs a product with a matrix.
@@ -138,19 +145,20 @@ impl Policy {
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse precisions.
-    /// It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
+    /// Returns the smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse
+    /// precisions. It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
     pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Number of fresh draws of the first evaluation, which suffices if at least one in eight is effective.
+    /// Returns the number of fresh draws of the first evaluation. It suffices if at least one draw in eight is
+    /// effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Number of draws in the preview after which the driver may abandon a family for a richer one. It equals the
-    /// required number of effective draws.
+    /// Returns the number of draws in the preview after which the driver may abandon a family for a richer one. It
+    /// equals the required number of effective draws.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

@@ -11,27 +11,21 @@ use crate::noise::NoiseSource;
 use crate::refine::{Refine, RefineState, RefineWhen, Refined};
 use crate::settings::Settings;
 
-/// A running refinement.
 struct Begun {
-    /// The status at the end of the fit.
     status: Status,
-    /// The iteration at the end of the fit.
     at: u64,
     state: RefineState,
 }
 
-/// State of a [`Refining`].
 pub(crate) struct RefiningState {
     fitted: DriverState,
     begun: Option<Begun>,
 }
 
-/// A fit, then its refinement.
 pub(crate) struct Refining<'a, D: TwiceDifferentiable> {
     density: &'a D,
     driver: Driver<'a, D>,
     settings: &'a Settings,
-    /// Whether the reported values can be computed from draws of an approximation.
     reported: &'a dyn Fn(&Approximation) -> bool,
     refine: Option<Refine<'a, D>>,
 }
@@ -52,7 +46,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Whether to refine a fit with this result.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
         match self.settings.refine.when {
             RefineWhen::Never => false,
@@ -66,14 +59,15 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// The refinement of the chosen result, recreated after a resume.
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;
             let best = &results[choose(&results, &self.settings.policy)];
             let omega = best.omega.clone();
-            let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
-                .expect("a fitted family has all its parameters");
+            let space = Space::of(self.density);
+            let family = self.settings.family.named(&best.family, &space);
+            let approximation =
+                Approximation::of(family, omega).expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
             let refine = Refine::new(self.density, &approximation, source, settings)
@@ -84,7 +78,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         self.refine.as_mut().expect("made above")
     }
 
-    /// Starts chains at the optima of the starts that the refined draws do not cover.
     fn converge(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
         let output = self.driver.output(fitted);
         let refined = self.refine(fitted).output(&begun.state);
@@ -96,8 +89,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Starts the refinement of a fit that ended with `status`; `None` if it is not requested or cannot
-    /// start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {
@@ -168,7 +159,6 @@ impl Snapshot for RefiningState {
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        // A fit without a refinement, or before it, has no such results.
         let begun = match archive.get::<(Status, u64)>("refined_from") {
             Ok((status, at)) => Some(Begun {
                 status,

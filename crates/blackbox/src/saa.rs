@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,19 +28,19 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::reduce::mean_se;
 
-/// Settings of the rounds.
+/// The settings of the sample-average approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaaSettings {
-    /// Largest estimated distance from the family's best bound, in nats. `None` means 0.001 per coordinate, at least
-    /// 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
+    /// The largest estimated distance from the family's best bound, in nats. `None` means 0.001 per coordinate, at
+    /// least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
-    /// Draws of the first round. `None` means 128, or enough for exact second moments if that is at most 512 (full
-    /// rank: 2048).
+    /// The number of draws of the first stage. `None` means 128, or enough for exact second moments if that is at most
+    /// 512 (full rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a stage, which may double once if that suffices. It is lower (at least 256) if
-    /// coordinates times draws would exceed 2²³, to bound memory.
+    /// The largest number of draws of a stage. It may double once if twice as many draws suffice. It is lower (at least
+    /// 256) if coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
-    /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
+    /// The largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
 }
 
@@ -56,13 +56,12 @@ impl Default for SaaSettings {
 }
 
 impl SaaSettings {
-    /// The tolerance in nats for d coordinates.
+    /// Returns the tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
         self.tolerance
             .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
-    /// Number of draws of the largest possible stage in d coordinates.
     fn most_draws(&self, dim: usize) -> usize {
         within_memory(2 * self.max_draws, dim)
     }
@@ -71,8 +70,8 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Number of draws of the largest stage when `remaining` nats remain. Twice as many draws would halve the remainder
-    /// (in practice two thirds of it remain), which may be within the tolerance.
+    /// Returns the number of draws of the largest stage if the bound is `remaining` nats from its optimum. Twice as
+    /// many draws would halve that distance (in practice two thirds of it remain), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -91,7 +90,7 @@ impl SaaSettings {
         };
         let wanted = (DRAWS_A_ROW * noise_dim).next_power_of_two();
         let chosen = self.first_draws.unwrap_or(wanted.clamp(128, most));
-        // Mirror images come in pairs.
+        // Antithetic draws come in pairs.
         chosen
             .min(self.max_draws(noise_dim))
             .max(2)
@@ -99,12 +98,10 @@ impl SaaSettings {
     }
 }
 
-/// Number of draws of the first stage per row of a covariance, and its largest value.
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other draws
-/// would reproduce.
+/// Whether the optimum of the first stage is a covariance that other draws would reproduce.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
@@ -114,13 +111,12 @@ pub(crate) fn averages(dim: usize) -> bool {
 /// fit.
 const HARD_PRODUCTS: u64 = 100;
 
-/// Largest number of draws for such a family.
 const HARD_DRAWS: usize = 512;
 
 impl MethodSettings for SaaSettings {
     const NAME: &'static str = "saa";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance.unwrap_or(1.0)),
             ("first_draws", self.first_draws.unwrap_or(1) as f64),
@@ -156,41 +152,36 @@ impl Fitting for SaaSettings {
     }
 }
 
-/// Number of draws that keeps coordinates times draws below 2²³, but at least 256.
+/// Keeps the product of coordinates and draws below 2²³, with at least 256 draws.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
-/// The algorithm, whose output is ω.
+/// The algorithm on fixed draws, whose output is ω.
 pub struct Saa<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
     source: NoiseSource,
     settings: SaaSettings,
     start: Vec<f64>,
-    /// Separates the draws of the stages of one fit from those of another with the same seed.
+    /// Separates the draws of the stages of two fits with the same seed.
     stream: u64,
     cache: Option<(u64, Objective<'a, D>)>,
 }
 
-/// State of [`Saa`].
+/// The state of [`Saa`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SaaState {
     newton: Newton,
     round: u64,
     lanes: usize,
-    /// Whether the current stage solves its Newton systems accurately.
     fine: bool,
-    /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
-    /// Objective at the beginning of the stage.
     entry: f64,
-    /// Last estimate of the distance from the optimum, and its standard error.
+    /// The last estimate of the distance from the optimum, and its standard error, in nats.
     gap: [f64; 2],
     calls: Calls,
-    /// Newton iterations of the current stage.
     taken: u64,
-    /// Hessian-vector products of all rounds.
     products: u64,
 }
 
@@ -198,7 +189,6 @@ pub struct SaaState {
 /// stage takes a few iterations, or a few dozen from a poor start.
 const ROUND_ITERATIONS: u64 = 100;
 
-/// The message of a run that stalled because second derivatives were misleading.
 const KINK: &str =
     "second derivatives do not predict the bound on fixed draws; the density may have kinks";
 
@@ -213,7 +203,7 @@ impl MethodState for SaaState {
 }
 
 impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
-    /// A fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -246,8 +236,6 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of stage `round`. If draws fall outside the support, the function reduces the
-    /// spread.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;
@@ -278,7 +266,6 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         None
     }
 
-    /// Assesses the previous stage at the optimum of the current one.
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);

@@ -1,15 +1,15 @@
-//! A robust start: several short fits from different points, of which the best is kept.
+//! Several short fits from different points, of which the driver keeps the best.
 //!
-//! Every start is a mean-field fit on the same few draws, so their bounds are directly comparable. For most of its
-//! path, a start uses even fewer draws. It ends early if it reaches the optimum of an earlier start. Its initial spread
-//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws outside the range.
-//! A start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while
-//! the density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so the bounds of starts are directly comparable. For most of
+//! its path, a start uses even fewer draws. It ends early if it reaches the optimum of an earlier start. Its initial
+//! spread comes from the curvature of the density (at most 1), so extreme scales do not put the first draws outside the
+//! range. A start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum
+//! while the density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `points` | where starts begin |
-//! | `outcomes` | where they end, and what that says of the posterior |
+//! | `points` | the initial points |
+//! | `outcomes` | the optima of the starts, and whether the posterior has several modes |
 
 mod outcomes;
 mod points;
@@ -36,19 +36,17 @@ pub use points::Init;
 use points::{FIRST_WIDE, Points, initial_log_sd};
 pub use settings::StartSettings;
 
-/// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
 
-/// Number of starts that run concurrently.
 const WAVE: usize = 4;
 
-/// Predicted gain in nats at which a start has reached its optimum.
 const TOLERANCE: f64 = 0.1;
 
-/// A start lags behind if it would be this many nats below the best one even if each remaining iteration gained twice
-/// the last prediction. A start in that state ends after this many iterations. For rough densities, such as solvers
-/// with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful one.
+/// A start lags behind if its bound would be this many nats below the best bound even if each remaining iteration
+/// gained twice the last prediction. For rough densities, such as solvers with loose tolerances, steps shrink far from
+/// any optimum, and each small step costs as much as a useful one.
 const BEHIND: f64 = 20.0;
+/// Iterations that a lagging start may take.
 const PATIENCE: u64 = 5;
 
 /// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be in a region
@@ -57,18 +55,16 @@ const PATIENCE: u64 = 5;
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
-    /// Evaluations so far.
+    /// Returns the evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
     }
 
-    /// The best bound of the finished starts.
     fn best(&self) -> f64 {
         let bounds = self.outcomes.iter().map(|outcome| outcome.elbo);
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The outcome of another start whose optimum this start has reached, if there is one.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -77,7 +73,7 @@ impl StartsState {
         })
     }
 
-    /// The results of the finished starts, or the current points of the running ones if none has finished.
+    /// Returns the results of the finished starts, or the current points of the running ones if none has finished.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();
@@ -87,28 +83,20 @@ impl StartsState {
     }
 }
 
-/// A running start.
 #[derive(Clone, Debug, PartialEq)]
 struct Running {
     newton: Newton,
     stage: Stage,
-    /// The index of the start.
     index: u64,
-    /// Number of iterations that the start has taken in this stage.
     taken: u64,
-    /// The last iteration in which the start lagged behind.
     behind: u64,
 }
 
-/// The state of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// The start runs on the few draws of its slot.
     Scouting,
-    /// The start has finished on these draws and waits for the shared draws.
     Arrived,
-    /// The start runs on the shared draws.
     Comparing,
 }
 
@@ -182,19 +170,16 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
-    /// The same objectives on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
     /// After an interrupt no further start begins, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
 }
 
-/// State of [`Starts`].
+/// The state of [`Starts`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartsState {
     outcomes: Vec<StartOutcome>,
-    /// The running starts, by slot.
     wave: Vec<Option<Running>>,
-    /// The lowest index of a start that has not begun.
     next: u64,
     calls: Calls,
 }
@@ -203,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     /// The family of the starts.
     pub const KIND: FamilyKind = FamilyKind::MeanField;
 
-    /// Starts for a density.
+    /// Creates the starts for a density.
     pub fn new(density: &'a D, source: NoiseSource, settings: StartSettings) -> Self {
         let family = Self::KIND.build(density.dim());
         let lanes = settings.draws.max(2).next_multiple_of(2);
@@ -229,7 +214,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Allows an interrupt to end a step.
+    /// Lets an interrupt end a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -237,7 +222,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Sets the array of each coordinate, as ascending numbers.
+    /// Sets the array to which each coordinate belongs, as ascending numbers.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self
@@ -247,7 +232,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         self.interrupt.is_some_and(Interrupt::is_over)
     }
 
-    /// The first random point with finite density, gradient and curvature.
+    /// Returns the first random point with finite density, gradient and curvature.
     pub fn first_finite_point(&self) -> Option<Vec<f64>> {
         (0..self.points.attempts(0))
             .take_while(|_| !self.is_over())
@@ -255,7 +240,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
-    /// Begins start `index` in a slot, at the first of its points around which the draws are finite.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
         for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
@@ -282,15 +266,12 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// The result on few draws, evaluated on the shared draws. If draws fall outside the support, it reduces the
-    /// spread.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))
         })
     }
 
-    /// Moves a start to the shared draws, where it continues. Returns its result if it cannot continue or lags behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));
@@ -305,7 +286,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// Begins starts in the free slots.
     fn fill(&mut self, state: &mut StartsState) {
         let dim = self.family.dim();
         for slot in 0..WAVE {
@@ -323,7 +303,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Moves the starts that have finished their own draws to the shared draws in turn, until one continues.
     fn compare_arrived(&mut self, state: &mut StartsState) {
         for slot in 0..WAVE {
             let comparing = |running: &Running| running.stage == Stage::Comparing;

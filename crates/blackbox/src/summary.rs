@@ -1,27 +1,27 @@
-//! Mean, standard deviation and quantiles of draws.
+//! The mean, standard deviation and quantiles of draws.
 
 use jensen_math::order::quantile;
 use serde::{Deserialize, Serialize};
 
 use crate::reduce::mean_se;
 
-/// A variable's marginal posterior, computed from its draws. The values are NaN if any draw is NaN.
+/// A summary of the marginal posterior of a variable, computed from its draws. The values are NaN if any draw is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Standard deviation with divisor n − 1.
+    /// The standard deviation with divisor n − 1.
     pub sd: f64,
-    /// 5 % quantile.
+    /// The 5 % quantile.
     pub q05: f64,
-    /// Median.
+    /// The median.
     pub q50: f64,
-    /// 95 % quantile.
+    /// The 95 % quantile.
     pub q95: f64,
 }
 
 impl Summary {
-    /// The summary of draws in any order.
+    /// Returns the summary of draws in any order.
     pub fn of(draws: &[f64]) -> Self {
         let (mean, se) = mean_se(draws);
         let mut sorted = draws.to_vec();
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn agrees_with_numpy() {
-        // numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]) and numpy.std(ddof=1).
+        // The values are numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]) and numpy.std(ddof=1).
         let summary = Summary::of(&[16.0, 1.0, 8.0, 2.0, 4.0]);
         assert!((summary.q05 - 1.2).abs() < 1e-15);
         assert_eq!(summary.q50, 4.0);

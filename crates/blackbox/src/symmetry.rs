@@ -18,10 +18,10 @@ use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
 /// Standard deviations within which a coordinate matched by position alone must reach its image, and within which no
-/// other coordinate may be its image. They are tried in sequence.
+/// other coordinate may be its image. The search tries the pairs in sequence.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// Largest difference of the logarithms of their spreads.
+/// Largest difference between the log standard deviations of a coordinate and its image.
 const ALIKE: f64 = 0.7;
 
 /// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
@@ -31,34 +31,27 @@ const AT: f64 = 2.0;
 /// gradients.
 const TURNED: usize = 48;
 
-/// Number of points at which the densities are compared, and number of them at which the density must be finite.
 const POINTS: usize = 32;
 const FINITE: usize = 8;
 
-/// Largest relative difference due to rounding.
 const ROUNDING: f64 = 1e-8;
 
-/// Largest dimension for the search for symmetries.
 const LARGEST: usize = 4096;
 
-/// Largest number of labellings that are counted.
 pub(crate) const MOST: usize = 50_000;
 
-/// The number of equivalent modes, and which of the known modes are equivalent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// Number of modes that the known relabellings generate from one mode, including that mode; 1 without relabellings.
+    /// The number of equivalent modes, including the mode itself. It is 1 without relabellings.
     pub count: usize,
-    /// Whether each of the other modes is a relabelling of the best.
     pub relabelled: Vec<bool>,
-    /// Whether each of them equals the best mode up to signs. The posterior then has two answers that differ only in
-    /// signs.
+    /// Whether each of the other modes equals the best mode up to signs. The posterior then has two answers that differ
+    /// only in signs.
     pub mirrored: Vec<bool>,
 }
 
 impl Labellings {
-    /// Finds the symmetries among the modes that the starts found. `variables` gives the array of each coordinate;
-    /// empty if unknown.
+    /// `variables` gives the array of each coordinate. It is empty if the arrays are unknown.
     pub fn of<D: LogDensity>(
         density: &D,
         source: NoiseSource,
@@ -94,12 +87,11 @@ impl Labellings {
     }
 }
 
-/// A linear map of coordinates.
 #[derive(Clone, Debug, PartialEq)]
 struct Relabelling {
-    /// The image of each coordinate, with its sign. Rotated coordinates have none.
+    /// The image of each coordinate, with its sign, or `None` for a rotated coordinate.
     to: Vec<Option<(usize, f64)>>,
-    /// The rotated coordinates, and their orthogonal matrix, row-major.
+    /// The rotated coordinates. The matrix `turn` is orthogonal and row-major.
     turned: Vec<usize>,
     turn: Vec<f64>,
 }
@@ -119,8 +111,8 @@ impl Relabelling {
         out
     }
 
-    /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If a
-    /// single coordinate has two modes, a summary of one mode is wrong for it.
+    /// Returns whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If
+    /// a single coordinate has two modes, a summary of one mode is wrong for it.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -130,7 +122,6 @@ impl Relabelling {
     }
 }
 
-/// The number of different images of a mode under products of the maps.
 fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
     // Modes are several standard deviations apart, whereas images of one mode by different maps are equal up to
     // rounding.
@@ -151,7 +142,6 @@ fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
     seen.len()
 }
 
-/// A mode, with the density around it.
 struct Search<'a, D: LogDensity> {
     density: &'a D,
     source: NoiseSource,
@@ -160,7 +150,7 @@ struct Search<'a, D: LogDensity> {
     workspace: D::Workspace,
 }
 
-/// The possible images of every coordinate, with signs, the most likely first.
+/// The possible images of each coordinate, with signs, the most likely first.
 type Possible = Vec<Vec<(usize, f64)>>;
 
 impl<'a, D: LogDensity> Search<'a, D> {
@@ -175,7 +165,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
         }
     }
 
-    /// The symmetry of the density, if any, that maps the mode to the one with these mean-field parameters.
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {
@@ -190,8 +179,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         })
     }
 
-    /// The possible images of each coordinate under a map from the mode to the other, starting with the coordinate
-    /// itself. A coordinate changes its sign only if it keeps its index.
+    /// Starts with the coordinate itself. A coordinate changes its sign only if it keeps its index.
     fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
         let dim = mean.len();
         let may = |i: usize, j: usize, sign: f64| {
@@ -208,8 +196,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map that preserves the gradients of the coordinates whose positions do not determine it. Their images are
-    /// those that remain in `sure` and `possible`.
+    /// Returns the map that preserves the gradients of the coordinates whose positions do not determine it. `sure` and
+    /// `possible` contain the remaining candidates for their images.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -267,8 +255,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some(map)
     }
 
-    /// Gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at the
-    /// images of these points.
+    /// Returns gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at
+    /// the images of these points.
     fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut z = self.around(points, 1.0, 0);
         for (row, to) in z.chunks_mut(points).zip(&map.to) {
@@ -289,7 +277,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some((gradient(&z)?, gradient(&image)?))
     }
 
-    /// Random points around the mode.
     fn around(&self, points: usize, widths: f64, key: u64) -> Vec<f64> {
         let dim = self.mean.len();
         let mut z = vec![0.0; dim * points];
@@ -301,7 +288,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
         z
     }
 
-    /// Whether random points and their images have equal densities.
     fn is_symmetry(&mut self, map: &Relabelling) -> bool {
         let z = self.around(POINTS, 1.5, 1);
         let image = columns(&z, POINTS, |z| map.apply(z));
@@ -321,7 +307,6 @@ impl<'a, D: LogDensity> Search<'a, D> {
     }
 }
 
-/// Applies the map to every column of `dim × lanes`.
 fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let mut out = vec![0.0; z.len()];
     for lane in 0..lanes {
@@ -333,7 +318,8 @@ fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
     out
 }
 
-/// The orthogonal matrix that maps the rows of `here` to those of `there`, by least squares. `None` if there is none.
+/// Computes the orthogonal matrix that maps the rows of `here` to the rows of `there`, by least squares. Returns `None`
+/// if no such matrix exists.
 fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n = here.len();
     let mut gram = vec![0.0; n * n];

@@ -1,4 +1,4 @@
-//! The reasons not to trust the fit of a density. They are the evidence on which the verdict on a fit job is based.
+//! The reasons not to trust the fit of a density.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -7,14 +7,14 @@ use crate::approximation::Draws;
 use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
-use crate::family::FamilyKind;
+use crate::family::{FamilyKind, FamilyName};
 use crate::fit::Fit;
 use crate::policy::Policy;
 use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// Size of a bound above which differences have fewer than three correct decimals.
+/// Absolute value of a bound above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
 /// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate the bound to within a
@@ -28,19 +28,22 @@ const VAGUE: f64 = 0.5;
 const FAR: f64 = 0.25;
 
 impl Fit {
-    /// Every reason to distrust the fit's draws.
+    /// Returns every reason to distrust the fit's draws.
     ///
-    /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
-    /// a tail or change a mean or a standard deviation, the density is not finite everywhere or does not decrease in
-    /// its tails, the starts disagree, or a check after the fit failed. For refined draws that have mixed only the last
-    /// three apply, because these draws do not depend on the approximation's weights. Chains that started in one mode
-    /// cannot show whether there is another unless they have visited it, and chains in an improper posterior can appear
-    /// to mix.
+    /// The reasons against the chosen approximation are that the optimiser has not converged, that the importance
+    /// weights have too heavy a tail or change a mean or a standard deviation, that the density is not finite
+    /// everywhere or does not decrease in its tails, that the starts disagree, and that a check after the fit failed.
+    /// Only the last three apply to refined draws that have mixed, because these draws do not depend on the
+    /// approximation's weights. Chains that started in one mode cannot show whether there is another unless they have
+    /// visited it, and chains in an improper posterior can appear to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let of_the_approximation = (self.of_the_approximation())
-            .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
+        let of_the_approximation = (self.of_the_approximation()).chain(
+            self.refined
+                .as_ref()
+                .and_then(|r| not_mixed(r, &best.family)),
+        );
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored =
             |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode, &self.policy));
@@ -50,11 +53,11 @@ impl Fit {
             .collect();
         let other_modes = [false, true].map(|mirrored| {
             let of_kind = others.iter().filter(|(_, kind)| *kind == mirrored);
-            other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
+            self.other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
         });
         let reasons = of_the_approximation
             .filter(|_| mixed.is_none())
-            .chain(no_end(best))
+            .chain(self.no_end())
             .chain(mixed.and_then(|refined| self.lacks_evidence(refined)))
             .chain(other_modes.into_iter().flatten())
             .chain(many_optima(&self.starts, |optimum| {
@@ -66,7 +69,7 @@ impl Fit {
         verdict
     }
 
-    /// The reasons against draws of the chosen approximation alone. If the fit was refined, they say why.
+    /// Returns the reasons against draws of the chosen approximation alone. They explain why a fit was refined.
     pub fn against_approximation(&self) -> Vec<Reason> {
         self.of_the_approximation().collect()
     }
@@ -76,14 +79,14 @@ impl Fit {
         unfinished(&self.status)
             .into_iter()
             .chain(heavy_tail(best))
-            .chain(moved(best, &self.policy))
+            .chain(self.moved())
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best, &self.policy))
-            .chain(out_of_reach(best))
+            .chain(self.out_of_reach())
     }
 
-    /// Whether the approximation has components at another mode, with about the mass that the mode's bound predicts.
-    /// The weights show whether that mass is right.
+    /// Whether the approximation's components have about the mass that the mode's bound predicts. The weights show
+    /// whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -91,9 +94,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// The objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log evidence of
-    /// the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm of the
-    /// part's share. The missing share must exceed the policy's limit by more than its margin for sampling error.
+    /// Returns an objection if the log evidence of refined draws is below an ELBO, which shows that they miss mass. The
+    /// log evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the
+    /// logarithm of the part's share. The missing share must exceed the policy's limit by more than its margin for
+    /// sampling error.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -114,27 +118,129 @@ impl Fit {
         })
     }
 
-    /// Whether refined draws could be trusted if they mixed, because no objection to the fit would apply to them as
-    /// well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together relative
-    /// to the spreads of the posterior.
+    /// Returns whether refined draws could be trusted if they mixed, because no objection to the fit would also apply
+    /// to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
+    /// relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
-        no_end(self.best()).is_none()
+        self.no_end().is_none()
     }
 
-    /// The poorer optima that refined draws do not cover, if there are many.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
         open.map(|optimum| optimum.mean).collect()
     }
+
+    fn moved(&self) -> Option<Reason> {
+        let (result, policy) = (self.best(), &self.policy);
+        let Evaluation { agreement, .. } = &result.evaluation;
+        if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
+            return None;
+        }
+        let (mean, sd) = (agreement.mean, agreement.sd);
+        let of = |moved: Difference| {
+            let name = self.name_of(moved.coordinate);
+            match moved.constrained {
+                true => name,
+                false => format!("{name} on the unconstrained scale"),
+            }
+        };
+        Some(Reason::new(
+            format!(
+                "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
+                 by a factor of {:.2} ± {:.2} (limit {:.2})",
+                result.family,
+                of(mean),
+                mean.value,
+                mean.standard_error,
+                policy.mean_error,
+                of(sd),
+                sd.value.exp(),
+                sd.value.exp() * sd.standard_error,
+                policy.sd_error.exp(),
+            ),
+            "Try a richer family.",
+        ))
+    }
+
+    /// Objections that the weights of the approximation's own draws cannot reveal.
+    fn out_of_reach(&self) -> Option<Reason> {
+        let result = self.best();
+        result.beyond.map(|Unreached { coordinate, share }| {
+            let text = match coordinate {
+                Some(coordinate) => format!(
+                    "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
+                     the approximation's variance in {}: a slab, a long tail or another mode",
+                    result.family,
+                    self.name_of(coordinate)
+                ),
+                None => format!(
+                    "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
+                     times the approximation's mass",
+                    result.family
+                ),
+            };
+            Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
+        })
+    }
+
+    fn no_end(&self) -> Option<Reason> {
+        self.best().flat.map(|coordinate| {
+            Reason::new(
+                format!(
+                    "the log density does not fall in the tail of {}: the posterior looks improper",
+                    self.name_of(coordinate)
+                ),
+                "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
+                 outcomes perfectly, the data do not bound a coefficient.",
+            )
+        })
+    }
+
+    fn other_modes<'a>(
+        &self,
+        modes: impl Iterator<Item = &'a OtherMode> + Clone,
+        mirrored: bool,
+    ) -> Option<Reason> {
+        let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
+        let more = match modes.clone().count() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} in others)"),
+        };
+        let apart = match mode.is_within() {
+            true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
+            false => format!("{:.1} standard deviations away", mode.distance()),
+        };
+        let text = format!(
+            "another start found a different optimum{more}, {apart} in {} and only {:.2} nats lower: \
+             the posterior has several modes, and the fit covers one of them",
+            self.name_of(mode.coordinate),
+            mode.below
+        );
+        let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
+        Some(match mirrored {
+            false if level > 1 => Reason::new(
+                text,
+                "Equal optima often mean that the data do not determine a combination of parameters, such as the \
+                 difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
+                 remove one.",
+            ),
+            true => Reason::new(
+                format!(
+                    "{text}; the log density is the same if the signs of these coordinates change"
+                ),
+                "If the sign has no meaning, as for factor loadings, declare one loading positive.",
+            ),
+            false => Reason::bare(text),
+        })
+    }
 }
 
-/// Smallest share of a mode's predicted draws at which chains count as having reached it.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains move to another mode and back. Membership of the mode must mix like any other
-/// quantity, and every population must have visited it. All populations together must have spent a fair share of the
-/// time there that its bound predicts.
+/// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
+/// any other quantity, and every population must have visited it. All populations together must have spent a fair share
+/// of the time there, compared with the share that its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -149,7 +255,6 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Whether refined draws that have mixed cover another optimum, or are all close to it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
     visited(refined, optimum, policy)
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
@@ -160,10 +265,9 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
 /// not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
-/// Smallest number of draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
+/// Compares the Mahalanobis distance of the optimum from the mean of the draws with [`AMID`].
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -188,14 +292,13 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The other mode's share of the mass, computed from the bounds of the two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
 
-fn not_mixed(refined: &Refined, kind: FamilyKind) -> Option<Reason> {
-    let advice = match kind {
-        FamilyKind::Conditional => {
+fn not_mixed(refined: &Refined, family: &FamilyName) -> Option<Reason> {
+    let advice = match family.kind() {
+        Some(FamilyKind::Conditional) => {
             "Reparameterise (non-centred hierarchy, standardised covariates)."
         }
         _ => {
@@ -217,43 +320,11 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
         Reason::new(
             format!(
                 "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses posterior mass",
-                e.khat, e.khat_threshold, result.kind
+                e.khat, e.khat_threshold, result.family
             ),
             "Reparameterise, or try a richer family.",
         )
     })
-}
-
-/// The comparison of means and spreads by the weights; `None` if the weights themselves are unreliable.
-fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
-    let Evaluation { agreement, .. } = &result.evaluation;
-    if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
-        return None;
-    }
-    let (mean, sd) = (agreement.mean, agreement.sd);
-    let of = |moved: Difference| match moved.constrained {
-        true => format!(
-            "the constrained value of coordinate {}",
-            moved.coordinate + 1
-        ),
-        false => format!("coordinate {}", moved.coordinate + 1),
-    };
-    Some(Reason::new(
-        format!(
-            "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
-             by a factor of {:.2} ± {:.2} (limit {:.2})",
-            result.kind,
-            of(mean),
-            mean.value,
-            mean.standard_error,
-            policy.mean_error,
-            of(sd),
-            sd.value.exp(),
-            sd.value.exp() * sd.standard_error,
-            policy.sd_error.exp(),
-        ),
-        "Try a richer family.",
-    ))
 }
 
 fn not_finite(e: &Evaluation) -> Option<Reason> {
@@ -287,8 +358,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// The cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that its draws
-/// do not reach.
+/// Returns an objection if weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that the
+/// draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -297,7 +368,7 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
             format!(
                 "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
                  {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
-                result.kind
+                result.family
             ),
             "Try a richer family, reparameterise, or resample the draws by importance weights \
              (`--importance-resample`).",
@@ -305,79 +376,9 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     })
 }
 
-/// Objections that the weights of the approximation's own draws cannot reveal.
-fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
-    result.beyond.map(|Unreached { coordinate, share }| {
-        let text = match coordinate {
-            Some(coordinate) => format!(
-                "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
-                 the approximation's variance in coordinate {}: a slab, a long tail or another mode",
-                result.kind,
-                coordinate + 1
-            ),
-            None => format!(
-                "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
-                 times the approximation's mass",
-                result.kind
-            ),
-        };
-        Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
-    })
-}
-
-fn no_end(result: &FamilyResult) -> Option<Reason> {
-    result.flat.map(|coordinate| {
-        Reason::new(
-            format!(
-                "the log density does not fall in the tail of coordinate {}: the posterior looks improper",
-                coordinate + 1
-            ),
-            "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
-             outcomes perfectly, the data do not bound a coefficient.",
-        )
-    })
-}
-
 /// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
-/// Modes that the fit does not cover, of which the highest is reported.
-fn other_modes<'a>(
-    modes: impl Iterator<Item = &'a OtherMode> + Clone,
-    mirrored: bool,
-) -> Option<Reason> {
-    let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
-    let more = match modes.clone().count() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} in others)"),
-    };
-    let apart = match mode.is_within() {
-        true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
-        false => format!("{:.1} standard deviations away", mode.distance()),
-    };
-    let text = format!(
-        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: \
-         the posterior has several modes, and the fit covers one of them",
-        mode.coordinate + 1,
-        mode.below
-    );
-    let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
-    Some(match mirrored {
-        false if level > 1 => Reason::new(
-            text,
-            "Equal optima often mean that the data do not determine a combination of parameters, such as the \
-             difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
-             remove one.",
-        ),
-        true => Reason::new(
-            format!("{text}; the log density is the same if the signs of these coordinates change"),
-            "If the sign has no meaning, as for factor loadings, declare one loading positive.",
-        ),
-        false => Reason::bare(text),
-    })
-}
-
-/// The poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -387,7 +388,6 @@ fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     poorer.map(|other| other.beside(&starts[best])).collect()
 }
 
-/// Many poorer optima, not all of which satisfy `answered`.
 fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
     let others = poorer_optima(starts);
     others.iter().any(|other| !answered(other)).then(|| {
@@ -407,7 +407,7 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge: the coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
+    /// Draws along a ridge. The coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
     /// grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
@@ -427,10 +427,11 @@ mod tests {
     fn an_optimum_on_the_ridge_of_the_draws_is_no_other_mode() {
         let draws = ridge(400);
         assert!(is_amid(&draws, &[1.5, 1.5]) && is_amid(&draws, &[-2.0, -1.9]));
-        // As far from the mean in each coordinate, but where no draw is, and beyond the ends of the ridge.
+        // The first points are as far from the mean in each coordinate, but no draw is near them. The others are beyond
+        // the ends of the ridge.
         assert!(!is_amid(&draws, &[1.5, -1.5]));
         assert!(!is_amid(&draws, &[4.0, 4.0]));
-        // Too few draws to decide.
+        // Seven draws are too few to decide.
         assert!(!is_amid(&ridge(7), &[0.0, 0.0]));
     }
 }

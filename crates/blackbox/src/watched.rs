@@ -1,21 +1,20 @@
 //! A density that stops evaluating when a step is interrupted.
 //!
-//! A density may itself end an evaluation when the time is up, and return NaN. The wrapper then checks the interrupt
-//! again, so no step uses the incomplete result.
+//! A density may itself end an evaluation when the time is up, and return NaN. The wrapper therefore checks the
+//! interrupt again after the evaluation, so no step uses the incomplete result.
 
 use std::sync::Arc;
 
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// Evaluates a density until an [`Interrupt`] ends the step. Values are `NaN` from then on.
+/// A density whose values are NaN once an [`Interrupt`] ends the step.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
 }
 
 impl<D> Watched<'_, D> {
-    /// Tells the interrupt that an evaluation may be incomplete.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

@@ -1,5 +1,5 @@
-//! Prints the declarations of the command line as JSON: for every command its words, its purpose, and its arguments in
-//! the order of its help. `cargo xtask flags` uses them to write the tables of the book's page on the command.
+//! Prints the declarations of the command line as JSON: for every command its name, its purpose, and its arguments in
+//! the order of its help. `cargo xtask flags` writes them as tables to the book's page on the command.
 
 use clap::{Arg, Command};
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ fn main() {
 
 fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
     let arguments = command.get_arguments();
-    // The output lists the arguments common to all commands with the first command.
+    // The arguments that all commands share are listed with the first command.
     let first = path == "jensen";
     let own = |a: &&Arg| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str());
     let shown = arguments.filter(|a| own(a) && (first || !a.is_global_set()));
     found.push(json!({
         "command": path,
         "about": command.get_about().map(ToString::to_string),
-        // `jensen regress` is a command as well as a group of commands.
+        // `jensen regress` is both a command and a group of commands.
         "leaf": !command.has_subcommands() || command.get_positionals().next().is_some(),
         "arguments": shown.map(argument).collect::<Vec<_>>(),
     }));

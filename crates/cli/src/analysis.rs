@@ -29,7 +29,6 @@ pub enum AnalysisCommand {
     Fit(Box<TableFit<AnalysisRequest>>),
 }
 
-/// Runs the command.
 pub fn run(command: AnalysisCommand) -> CommandResult {
     let AnalysisCommand::Fit(args) = command;
     let Asked {
@@ -45,13 +44,12 @@ pub fn run(command: AnalysisCommand) -> CommandResult {
     conclude(&summary, trusted, out.as_deref(), say, 9, table)
 }
 
-/// Number of columns of the data that fit a terminal. The report and loadings.csv have more.
+/// The number of columns of the data that the terminal shows. The report and loadings.csv have all of them.
 const SHOWN: usize = 20;
 
-/// Factors that fit a terminal.
+/// The number of factors that fit the terminal.
 const WIDE: usize = 8;
 
-/// The summary for people.
 fn table(summary: &AnalysisSummary) -> String {
     let mut text = verdict(&summary.judgement, 9);
     text += &format!("bound     {:.3} nats\n", summary.bound);

@@ -98,7 +98,6 @@ pub struct DataArg {
 }
 
 impl DataArg {
-    /// The file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.given.as_deref().or(self.named.as_deref())
     }
@@ -199,7 +198,7 @@ Examples:
 
 The folder of --out holds table.csv (verdict, ELBO, k̂, seconds, mean and sd of every scalar) and rows.jsonl, to which
 each row is added as soon as its fit ends. A fit that fails has a row with the message. The same command continues where
-it was stopped; more data sets or seeds add rows. Exits with 4 if a row is not trusted.";
+it was stopped and repeats failed fits; more data sets or seeds add rows. Exits with 4 if a row is not trusted.";
 
 /// Fits a model many times.
 #[derive(Args)]

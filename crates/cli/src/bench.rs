@@ -11,10 +11,9 @@ use crate::density::{Terms, build};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::table::seconds;
 
-/// Seconds spent on one figure.
 const SECONDS: f64 = 0.5;
 
-/// The output. Field names are stable.
+/// The printed object, whose field names are stable.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
@@ -25,7 +24,6 @@ struct Answer {
     ops: usize,
 }
 
-/// Runs the command.
 pub fn run(command: &BenchCommand) -> CommandResult {
     let BenchCommand::Density(args) = command;
     density(args)

@@ -14,12 +14,11 @@ use crate::fit_many::{progress, work};
 use crate::limits;
 use crate::terminal::catch_interrupts;
 
-/// The ranks, the tests and the page in the folder.
 const RANKS: &str = "ranks.csv";
 const TESTS: &str = "calibration.json";
 const PAGE: &str = "report.html";
 
-/// Fits `count` simulated data sets, and judges the ranks.
+/// Fits `count` simulated data sets and judges the ranks.
 pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let (Some(model), Some(simulator), Some(out)) = (&args.model, &args.simulator, &args.out)
     else {
@@ -31,8 +30,8 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let mut request = args.request.clone();
     let policy = request.settings(jensen::blackbox::Init::Zero)?.is_policy();
     if policy && request.importance_resample.is_none() {
-        // Ranks are those of the posterior, as the policy's summaries are. A fit with a requested method or family is
-        // ranked unchanged.
+        // The ranks are those of the posterior, as the summaries of the policy are. A fit with a requested method or
+        // family is ranked unchanged.
         request.importance_resample = Some(true);
     }
     let seed = request.seed();

@@ -13,10 +13,9 @@ use crate::args::CheckArgs;
 use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
 use crate::limits;
 
-/// Endings of files that are not programs.
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
-/// Runs the command. It prints diagnostics to standard error, and one line per program to standard output.
+/// Runs the command, which prints diagnostics to standard error and one line per program to standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
     let (files, models): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.files.iter().partition(|path| is_data(path));
@@ -57,15 +56,12 @@ fn is_data(path: &Path) -> bool {
     ending.is_some_and(|ending| DATA.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// The reason why a program is rejected.
 enum Wrong {
-    /// A file cannot be read.
     File(Failure),
-    /// The program has errors, by itself or compiled with its data. The diagnostics have been printed.
+    /// The program has errors, by itself or with its data. The diagnostics have already been printed.
     Program(String),
 }
 
-/// Checks one program, and returns the line about it.
 fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, Wrong> {
     let read = Source::read(model, &args.include, data, MEMORY_LIMIT);
     let source = read.map_err(|error| Wrong::File(error.into()))?;
@@ -91,7 +87,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
         Some(data) => format!("{name} with {}", data.display()),
         None => name,
     };
-    // A check without data compiles the program without them.
+    // Without data, a program is checked without compiling it with data.
     let functions = model.extension().is_some_and(|e| e == "stanfunctions");
     let needs_none = checked.program.is_some_and(|p| p.data.is_empty()) && !functions;
     if data.is_some() || needs_none {
@@ -110,12 +106,13 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// The messages about the program alone. Given data determine the evaluation, so no generated data are tried.
+/// Returns the messages about the program alone. If data are given, they determine the evaluation, and no generated
+/// data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {
         let found = stan::unsupported(program);
-        // Constructs that cannot be computed need no trial.
+        // A program with constructs that cannot be computed is not tried.
         let found = match found.is_empty() && !has_data {
             true => stan::refusals(&Arc::new(program.clone())),
             false => found,
@@ -125,7 +122,6 @@ fn diagnosed(source: &Source, has_data: bool) -> Checked {
     checked
 }
 
-/// Compiles a program with its data as a fit does, and prints notes for the user.
 fn compiled(source: Source) -> Result<Vec<String>, Failure> {
     let request = FitRequest::default();
     let halt = limits::halt(request.max_seconds, request.memory_limit());
@@ -142,14 +138,14 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
-    // Colours are escapes, too, so escapes in a text cannot be distinguished from them.
+    // Colours are escape sequences, so they cannot be distinguished from escape sequences in the text.
     match colour && harmless(text) == text && harmless(name) == name {
         true => remark_coloured(&checked.render(true)),
         false => remark(&checked.render(false)),
     }
 }
 
-/// Prints the line about a program. If the program itself is printed, it goes to standard output.
+/// Prints the line about a program, to standard error if the program itself is printed to standard output.
 fn report(args: &CheckArgs, line: &str) -> Result<(), Failure> {
     match args.old_syntax {
         true => {

@@ -7,7 +7,7 @@ use jensen::compare::{Candidate, compare};
 use crate::args::CompareArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 
-/// Runs the command. It prints one row per fit, the best first.
+/// Runs the command, which prints one row per fit, the best first.
 pub fn run(args: &CompareArgs) -> CommandResult {
     let candidates = compare(&args.dirs, &args.log_lik)?;
     if args.json {
@@ -60,7 +60,6 @@ fn table(candidates: &[Candidate]) -> String {
             (Some((mean, error)), _) => format!("{mean:.2} ± {error:.2}"),
             (None, (bound, _)) => format!("≥ {bound:.2} (ELBO)"),
         };
-        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{:<width$} {:>10} {:>8} {:>8} {:>10} {:>8} {:>22}",

@@ -15,21 +15,19 @@ use crate::limits;
 /// The terms of the density to include.
 #[derive(Clone, Copy)]
 pub struct Terms {
-    /// Log-Jacobians of the parameters' transforms.
+    /// Whether to include the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
     /// Whether to omit the additive constants of `~` statements.
     pub propto: bool,
 }
 
 impl Terms {
-    /// All terms.
     pub const ALL: Self = Self {
         jacobian: true,
         propto: false,
     };
 }
 
-/// Runs the command.
 pub fn run(args: &DensityArgs) -> CommandResult {
     let terms = Terms {
         jacobian: !args.no_jacobian,
@@ -51,7 +49,7 @@ pub fn run(args: &DensityArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// A model for one thread.
+/// Builds a model that is evaluated on one thread.
 pub fn build(
     model: &Path,
     data: Option<&Path>,

@@ -9,7 +9,7 @@ use jensen::data::{
 };
 use jensen::density::Posterior;
 use jensen::job::folder;
-use jensen::program::{Program, Source, Stored};
+use jensen::program::{Program, Source, StoredFit};
 use jensen::stan::Build;
 use jensen::{Generator, Sample, SampleRequest, Save, advi_config};
 
@@ -18,9 +18,8 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::start_threads;
 
-/// Runs the command.
 pub fn run(args: &DrawsArgs) -> CommandResult {
-    let (run, mut stored) = Stored::open(&args.dir)?;
+    let (run, mut stored) = StoredFit::open(&args.dir)?;
     stored.flags.save = args.save.clone().or(stored.flags.save);
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;
@@ -68,11 +67,11 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     };
     warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
-    // Only the fit's own draws have the scale that a search found.
+    // Only the stored draws of the fit contain the scale that a search found.
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: if from_refined {
             "refined"
         } else {
@@ -88,9 +87,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     write_or_print(args.out.as_deref(), &header, &drawn, &coordinates)
 }
 
-/// Runs `jensen generate`.
 pub fn generate(args: &GenerateArgs) -> CommandResult {
-    let (run, stored) = Stored::open(&args.dir)?;
+    let (run, stored) = StoredFit::open(&args.dir)?;
     let threads = start_threads(args.threads)?;
     let source = Source::read(
         &args.model,
@@ -101,7 +99,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
     let mut source = source.with_coordinates(args.coords.as_deref())?;
     let fitted = stored.source(&run)?.data;
     let values = match (&source.data, &fitted) {
-        // Words mean the numbers that they had in the fit.
+        // Words keep the numbers that they had in the fit.
         (Some(data), Some(fitted)) => data.parse_like(fitted)?,
         (Some(data), None) => data.parse_apart()?,
         (None, _) => {
@@ -146,7 +144,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         .map_err(|error| folder::bad_approximation(&run, error))?;
     let header = StanCsvHeader {
         model: source.model.clone(),
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: match run.artefact(Artefact::Refined).exists() {
             true => "refined",
             false => "approximation",

@@ -7,36 +7,28 @@ use jensen::blackbox::FitError;
 pub use jensen::data::text::harmless;
 use jensen::run::Status;
 
-/// The end of the command, for its exit code.
+/// The outcome of a command, which determines its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The command finished, and the result can be trusted.
     Done = 0,
-    /// The command line is wrong, or an output cannot be written.
     Usage = 2,
-    /// The model or the data are wrong.
     Input = 3,
-    /// The command finished, but the result is not trusted.
     Untrusted = 4,
-    /// Jensen has a bug.
     Internal = 5,
-    /// The user interrupted the command before it had a result.
     Interrupted = 130,
 }
 
 /// A failure without a result.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit code.
     pub exit: Exit,
     message: String,
 }
 
-/// The end of a command, or its failure.
 pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {
-    /// Wrong usage.
+    /// Creates the failure of a wrong command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
@@ -44,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The failure of an invalid model or invalid data.
+    /// Creates the failure of an invalid model or invalid data.
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Input,
@@ -52,12 +44,12 @@ impl Failure {
         }
     }
 
-    /// The failure of a result that cannot be written.
+    /// Creates the failure of a result that cannot be written.
     pub fn output(error: impl std::fmt::Display) -> Self {
         Self::usage(error.to_string())
     }
 
-    /// The JSON output of a command without a result.
+    /// Returns the JSON object that a command without a result prints.
     pub fn to_json(&self) -> String {
         let object = serde_json::json!({
             "status": "failed",
@@ -68,7 +60,7 @@ impl Failure {
         format!("{object:#}\n")
     }
 
-    /// Prints the message to standard error, once.
+    /// Prints the message to standard error.
     pub fn report(&self) {
         let message = self.message.trim_end();
         // Diagnostics have their own heading.
@@ -87,9 +79,9 @@ impl From<Error> for Failure {
             // The model is valid, but there was no time for its first evaluations.
             Error::Fit(FitError::CannotStart(Status::Interrupted { .. })) => Exit::Interrupted,
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
-            // A start that cannot be evaluated is a fit that failed, with the reason in its status.
+            // A start that cannot be evaluated is a fit that failed, and its status states the reason.
             Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
-            Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
+            Error::Run(_) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
         };
         Self {
@@ -105,7 +97,7 @@ impl From<jensen::data::DataError> for Failure {
     }
 }
 
-/// The panic hook, which prints one clear line.
+/// Prints one line about a panic. It is installed as the panic hook.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     let what = info
         .payload()
@@ -125,7 +117,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
-/// Writes to standard output. A closed reader (`jensen … | head`) is not a failure.
+/// Writes to standard output. A closed pipe, as in `jensen … | head`, is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out
@@ -146,6 +138,6 @@ pub fn remark(text: &str) {
 
 /// Like [`remark`], but for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
-    // If standard error is closed, there is no way to report it.
+    // If standard error is closed, the failure cannot be reported.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
 }

@@ -1,12 +1,12 @@
-//! Settings of the operating system. A truncated mapped file or exhausted memory gives one clear error, and freed
-//! memory stays with the process.
+//! Settings of the operating system. With them, a truncated mapped file or exhausted memory gives one clear error, and
+//! freed memory stays with the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Converts the signal for missing pages to an error with exit code 3. Converts the signal for a file beyond `ulimit
-/// -f` to a failed write, whose caller reports it and removes its temporary file.
+/// Installs signal handlers for files. The signal for missing pages becomes an error with exit code 3. The signal for a
+/// file beyond `ulimit -f` becomes a failed write, whose caller reports it and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
     // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the
@@ -20,7 +20,7 @@ pub fn catch_signals_of_files() {
     }
 }
 
-/// On other systems the signals end the process.
+/// Does nothing, so on other systems the signals end the process.
 #[cfg(not(target_os = "linux"))]
 pub fn catch_signals_of_files() {}
 
@@ -38,7 +38,7 @@ pub fn keep_memory() {
     }
 }
 
-/// Other systems keep their defaults.
+/// Does nothing on other systems.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn keep_memory() {}
 
@@ -53,8 +53,8 @@ extern "C" fn report_fault(_: libc::c_int) {
     }
 }
 
-/// The system's memory. Running out of memory gives one error with exit code 2, whereas Rust would end the process by a
-/// signal.
+/// The allocator of the operating system. If memory runs out, it reports one error with exit code 2, whereas Rust would
+/// end the process by a signal.
 pub struct Memory;
 
 // SAFETY: every call is the system's own, and its result is passed on unchanged, or not at all.
@@ -88,7 +88,7 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Reports the requested size without allocating, and ends like a killed run, which `--resume` continues.
+/// Reports the requested size without allocating, and ends the process like a killed run, which `--resume` continues.
 #[cfg(target_os = "linux")]
 #[cold]
 fn no_memory(size: usize) {
@@ -110,6 +110,5 @@ fn no_memory(size: usize) {
     }
 }
 
-/// On other systems Rust ends the process with its own message.
 #[cfg(not(target_os = "linux"))]
 fn no_memory(_: usize) {}

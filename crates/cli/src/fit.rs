@@ -7,7 +7,7 @@ use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
 use jensen::density::{Variable, VariableKind};
 use jensen::job::{ResultFolder, folder, request};
-use jensen::program::{FitRequest, Program, Source, Stored};
+use jensen::program::{FitRequest, Program, Source, StoredFit};
 
 use crate::args::FitArgs;
 use crate::calibrate;
@@ -18,16 +18,13 @@ use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
 use crate::verbose;
 
-/// A run that is about to start.
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// The part of a continued run that is stored.
-    stored: Option<Stored>,
+    stored: Option<StoredFit>,
     results: ResultFolder,
 }
 
-/// Runs the command.
 pub fn run(args: FitArgs) -> CommandResult {
     if let Some(count) = args.calibrate {
         return calibrate::run(&args, count as usize);
@@ -76,10 +73,8 @@ pub fn run(args: FitArgs) -> CommandResult {
     })
 }
 
-/// Chains that start from the fit.
 const CHAINS: usize = 4;
 
-/// Writes the parameters at the first draws, one file per chain.
 fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     for chain in 1..=CHAINS {
@@ -100,7 +95,6 @@ fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
     })
 }
 
-/// A new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
     let mut request = args.request.clone();
     // The run may be resumed from another working directory.
@@ -108,7 +102,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
         *path = std::path::absolute(&*path).map_err(|error| Failure::usage(error.to_string()))?;
     }
     check_out(args.out.as_deref(), request.checkpoint_every)?;
-    // Checks combinations of flags before it reads or writes anything.
+    // Combinations of flags are checked before anything is read or written.
     request.settings(Init::Zero)?;
     if request.trace_variance.is_some() && args.out.is_none() {
         return Err(Failure::usage(
@@ -126,10 +120,9 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
     })
 }
 
-/// A stored run to continue.
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
-    let (folder, stored) = Stored::open(path)?;
+    let (folder, stored) = StoredFit::open(path)?;
     let mut source = match &args.model {
         Some(model) => read(args, model)?,
         None => stored

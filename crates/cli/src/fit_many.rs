@@ -16,13 +16,12 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::{STOP, catch_interrupts};
 
-/// Stacks for the interpreter of programs. Stacks take memory only where they are used.
+/// The stack size of threads on which the interpreter runs. Stacks use memory only as far as they are touched.
 const STACK: usize = 256 << 20;
 
-/// Time after a time limit for a fit to make its draws.
+/// The additional time after a time limit in which a fit computes its draws.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// Runs the command.
 pub fn run(args: &FitManyArgs) -> CommandResult {
     refuse_foreign(args)?;
     let seeds = match &args.seeds {
@@ -50,13 +49,12 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
         ledger.record(row)
     });
     bar.finish_and_clear();
-    // The existing rows form a table, whatever stopped the others.
+    // The existing rows form a table, whatever stopped the other fits.
     let rows = ledger.write_table(&tasks)?;
     recorded?;
     conclude(args, &rows, tasks.len())
 }
 
-/// Settings of a single fit in a folder have no meaning here.
 fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     for (flag, given) in [
         (
@@ -74,7 +72,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A progress bar for the given number of fits, on standard error.
+/// Returns a progress bar on standard error for the given number of fits.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
@@ -86,7 +84,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with the given number of workers. Rows arrive as they finish.
+/// Fits the pending tasks with the given number of workers. Rows are recorded in the order in which they finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],
@@ -98,7 +96,7 @@ pub fn work(
     let (sender, rows) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            // A separate pool, so that a fit never waits for a part of another one.
+            // Each fit has its own pool, so that it never waits for a part of another fit.
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(1)
                 .stack_size(STACK)
@@ -116,13 +114,13 @@ pub fn work(
             });
         }
         drop(sender);
-        // The first row that cannot be stored ends the work, because no worker can send any longer.
+        // The first row that cannot be stored ends the work, because no worker can send rows any longer.
         rows.into_iter().try_for_each(&mut record)?;
         Ok(())
     })
 }
 
-/// A row. A panic in it affects only that row.
+/// Fits a task and returns its row. A panic affects only this row.
 fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;

@@ -1,12 +1,12 @@
-//! Help texts that suit any width of the terminal.
+//! Help texts that fit a terminal of any width.
 
 use clap::Command;
 
-/// Width of examples and lists, so that no terminal wraps them.
+/// The width of examples and lists, which even narrow terminals do not wrap.
 const WIDTH: usize = 70;
 
-/// The command and its subcommands, with reflowed paragraphs of their closing help. With the line ends of the sources,
-/// narrow terminals would break them at odd positions.
+/// Returns the command and its subcommands with reflowed paragraphs in their closing help. Narrow terminals would break
+/// the lines of the source at odd positions.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {
@@ -16,12 +16,12 @@ pub fn flowing(command: Command) -> Command {
     command.mut_subcommands(flowing)
 }
 
-/// Joins the lines of a paragraph. Indented lines are not joined. Long ones are folded, with a backslash if they are
-/// commands.
+/// Joins the lines of a paragraph. Indented lines are not joined, but long ones are folded, with a backslash if they
+/// are commands.
 fn flow(text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
-    // A shell's own line ends are restored where they are needed.
+    // The line continuations of the source are removed and added again where they are needed.
     for line in text.replace(" \\\n", " ").lines() {
         let set_in = line.starts_with(' ');
         if open && !set_in && !line.is_empty() {
@@ -39,7 +39,6 @@ fn flow(text: &str) -> String {
     out
 }
 
-/// Writes one indented line.
 fn fold(line: &str, out: &mut String) {
     let end = if line.trim_start().starts_with("jensen ") {
         " \\"
@@ -67,7 +66,7 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// The words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
+/// Returns the words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);
@@ -85,7 +84,7 @@ fn words(line: &str) -> Vec<String> {
     let mut joined: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         match joined.last_mut() {
-            // The value of a flag stays next to it, if there is room on a line.
+            // The value of a flag stays next to the flag if there is room on a line.
             Some(last)
                 if takes(last)
                     && !last.trim_end().contains(' ')

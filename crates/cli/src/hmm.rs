@@ -58,7 +58,6 @@ pub struct PredictArgs {
     pub threads: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(command: HmmCommand) -> CommandResult {
     match command {
         HmmCommand::Fit(args) => run_points(
@@ -66,7 +65,7 @@ pub fn run(command: HmmCommand) -> CommandResult {
             HMM,
             |request| request.data.as_deref(),
             |request, path| {
-                // Checks flags before it reads or writes anything.
+                // Flags are checked before anything is read or written.
                 request.check()?;
                 read(request, path)
             },
@@ -102,7 +101,7 @@ fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// States as CSV, in the order of the table.
+/// Formats the states as CSV, in the order of the table.
 fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &[usize]) -> String {
     let k = marginals.len() / found.rows.len().max(1);
     let named = found.names.iter().zip(&found.lengths);
@@ -120,7 +119,6 @@ fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &
     let mut order: Vec<usize> = (0..found.rows.len()).collect();
     order.sort_by_key(|at| found.rows[*at]);
     for at in order {
-        // Writing to a string cannot fail.
         let _ = write!(text, "{}", found.rows[at] + 1);
         if let Some(name) = names.get(at) {
             text += &format!(",{}", quoted(name));

@@ -1,4 +1,4 @@
-//! Vectors from files.
+//! Reads vectors from files.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,7 +7,7 @@ use jensen::data::read_bytes;
 
 use crate::failure::Failure;
 
-/// A JSON list of vectors. `-` reads standard input.
+/// Reads a JSON list of vectors. The path `-` stands for standard input.
 pub fn read_vectors(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     let (bytes, name) = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Commands that this build omits, and how to include them.
+//! Messages about commands that this build does not contain, with the way to include them.
 
 use std::error::Error as _;
 
@@ -8,10 +8,8 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use crate::args::Line;
 use crate::failure::{Exit, harmless, remark};
 
-/// A command that a build can leave out.
 struct Optional {
     command: &'static str,
-    /// The feature of the crate that includes it.
     feature: &'static str,
     built: bool,
 }
@@ -33,7 +31,7 @@ const OPTIONAL: [Optional; 8] = optional! {
     "reproduce": "reproduce",
 };
 
-/// The part of the help that lists absent commands.
+/// Returns the part of the help that lists the missing commands.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {
@@ -45,12 +43,12 @@ pub fn help() -> String {
     )
 }
 
-/// Reports why a command line is rejected, or prints the requested help, and returns the exit code.
+/// Prints the reason why a command line is rejected, or the requested help, and returns the exit code.
 pub fn refuse(error: Error) -> u8 {
     let explained = explained(error);
     let text = explained.to_string();
     if harmless(&text) == text {
-        // If standard error is closed, there is no way to report it.
+        // If standard error is closed, the failure cannot be reported.
         let _ = explained.print();
     } else {
         remark(&text);
@@ -82,7 +80,7 @@ fn explained(error: Error) -> Error {
     error
 }
 
-/// The expected argument, in words of users instead of the parser's.
+/// Returns the expected argument in words for users, given the parser's message.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

@@ -1,23 +1,23 @@
-//! The `jensen` command: a thin interface to the library of the same name.
+//! The `jensen` command, which is a thin interface to the library of the same name.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `args`, `help` | the command line, and its help |
-//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short, memory that is out |
-//! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
-//! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
-//! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `args`, `help` | the command line and its help |
+//! | `input`, `failure`, `fault` | reading files, messages and exit codes, truncated files and exhausted memory |
+//! | `terminal`, `progress` | the common parts of long runs: threads, Ctrl-C, display, exit codes |
+//! | `limits` | limits on the interpreter: time, memory, Ctrl-C |
+//! | `fit`, `table` | `jensen fit` and its output |
 //! | `regress` | `jensen regress`: formulas over tables |
-//! | `calibrate` | ranks of what data were simulated with |
-//! | `fit_many` | many fits, a row of one table each |
+//! | `calibrate` | ranks of the true values of simulated data |
+//! | `fit_many` | many fits, with one row of a table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
 //! | `hmm` | `jensen hmm` |
 //! | `analysis` | `jensen factor-analysis` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
-//! | `rows` | where records and tables go: pictures, NPY, CSV, standard output |
-//! | `left_out` | what a build without some features says of their commands |
+//! | `rows` | destinations of records and tables: pictures, NPY, CSV, standard output |
+//! | `left_out` | messages about commands that a build does not contain |
 //! | `draws`, `compare`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 // A build without some commands does not use all of their shared code.
@@ -72,24 +72,24 @@ pub use crate::fault::Memory;
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
-/// Stack of the main thread. Deeply nested programs are rejected by their depth and not by overflow, and only touched
-/// pages use memory.
+/// The stack size of the thread that runs the command. Deeply nested programs are rejected by their depth and not by an
+/// overflow. Stacks use memory only as far as they are touched.
 const STACK: usize = 512 << 20;
 
-/// The declared command line.
+/// Returns the declaration of the command line.
 pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
 
-/// Runs the command with these arguments, starting with its name, and returns the exit code.
+/// Runs the command with the given arguments, of which the first is its name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     std::panic::set_hook(Box::new(failure::report_panic));
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). The panic
-/// hook has already reported it.
+/// Runs `work` on a thread with a large stack, whatever the stack of the main thread (`ulimit -s`) is, and returns its
+/// exit code. The panic hook has already reported a panic.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
@@ -109,7 +109,7 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     }
 }
 
-/// The exit code of a command line. Reports a failure, also on standard output if JSON was requested.
+/// Runs a command line and returns the exit code. Failures are also printed to standard output if JSON was requested.
 fn called(arguments: Vec<OsString>) -> u8 {
     let read = command().try_get_matches_from(arguments);
     let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
@@ -134,7 +134,6 @@ fn called(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Whether the called command has the flag `--json`.
 fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => wants_json(inner),
@@ -174,7 +173,6 @@ fn run(command: Command) -> CommandResult {
     }
 }
 
-/// Prints shell completions.
 fn completions(args: &CompletionsArgs) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Line::command(), "jensen", &mut script);

@@ -1,4 +1,4 @@
-//! Limits on the interpreter from outside: time, memory, Ctrl-C.
+//! Limits on the interpreter: time, memory and Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,11 @@ use jensen::stan::Halt;
 
 use crate::terminal::STOP;
 
-/// Time after an exceeded limit. A run that ends by it still computes its draws, unlike an infinite loop.
+/// The additional time after a limit is exceeded. A run that reaches its time limit still computes its draws, unlike an
+/// infinite loop.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// A limit on time that is counted again for building and for the run.
+/// A time limit that is counted separately for building the model and for the run.
 struct Watch {
     begun: Instant,
     /// The time at which the end or Ctrl-C was first noticed.
@@ -21,7 +22,7 @@ struct Watch {
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
 
-/// Counts time from here.
+/// Starts counting the time.
 pub fn begin() {
     *WATCH.lock().unwrap_or_else(PoisonError::into_inner) = Some(Watch {
         begun: Instant::now(),
@@ -29,14 +30,15 @@ pub fn begin() {
     });
 }
 
-/// Ends evaluations of the interpreter that exceed these seconds or bytes, or are interrupted.
+/// Returns the halt that ends evaluations of the interpreter after this time in seconds, beyond this memory in bytes,
+/// or after Ctrl-C.
 pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     begin();
     let before = resident().unwrap_or(0);
     Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes))).apart(apart)
 }
 
-/// Runs work that may be abandoned before its end.
+/// Runs work on a thread that may be abandoned before its end.
 pub fn apart(work: Box<dyn FnOnce() + Send>) {
     std::thread::spawn(work);
 }
@@ -59,11 +61,10 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// Amount of memory that is not checked, which suffices for any small model. Small limits apply only to sizes that are
-/// known beforehand.
+/// The memory in bytes that is not checked, which suffices for any small model. Smaller limits apply only to sizes that
+/// are known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Reports whether the process has allocated more than `limit` bytes beyond those that it had `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {
@@ -76,7 +77,7 @@ fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     ))
 }
 
-/// Bytes of memory of the process, or unknown if the system does not report them.
+/// Returns the memory of the process in bytes, or `None` if the system does not report it.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
     const PAGE: u64 = 4096;

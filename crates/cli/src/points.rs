@@ -7,8 +7,8 @@ use jensen::Error;
 use jensen::data::Table;
 use jensen::job::Around;
 use jensen::points::{
-    Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
-    PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
+    Described, Explained, FACTORS, FactorsRequest, MIXTURE, MixtureModel, MixtureRequest,
+    PointRequest, Points, PointsFit, PointsSummary, fit_factors, fit_mixture,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,14 +81,13 @@ pub enum FactorsCommand {
     Fit(Box<TableFit<FactorsRequest>>),
 }
 
-/// Reads a table with points as rows.
+/// Reads a table whose rows are points.
 fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
-    // Checks flags before it reads or writes anything.
+    // Flags are checked before anything is read or written.
     method.settings()?;
     Points::read(data, method)
 }
 
-/// Runs `jensen mixture`.
 pub fn mixture(command: MixtureCommand) -> CommandResult {
     match command {
         MixtureCommand::Fit(args) => {
@@ -99,7 +98,6 @@ pub fn mixture(command: MixtureCommand) -> CommandResult {
     }
 }
 
-/// Runs `jensen mixture predict`.
 fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let destinations = RowDestination::all(&args.out)?;
@@ -125,20 +123,19 @@ fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Runs `jensen factors`.
 pub fn factors(command: FactorsCommand) -> CommandResult {
     let FactorsCommand::Fit(args) = command;
     let points = |r: &FactorsRequest, data: &Path| read(&r.points, data);
     run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-/// Runs `fit` on the output of `read` for the file that `data` finds in the request.
+/// Runs `fit` on the result of `read` for the file that `data` finds in the request.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: TableFit<R>,
     command: &str,
     data: impl Fn(&R) -> Option<&Path>,
     read: impl FnOnce(&R, &Path) -> Result<D, Error>,
-    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
+    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<PointsFit, Error>,
 ) -> CommandResult {
     let Asked {
         request,
@@ -154,10 +151,10 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     conclude(&summary, trusted, out.as_deref(), say, 9, text)
 }
 
-/// Rows and columns of the table that fit a terminal. The report has more, and fit.json all.
+/// The numbers of rows and columns of the table that fit the terminal. The report has more of them, and fit.json has
+/// all.
 const SHOWN: (usize, usize) = (12, 8);
 
-/// The summary for people.
 fn table(summary: &PointsSummary, described: &Described) -> String {
     let mut text = verdict(&summary.judgement, 9);
     if let Some(elbo) = summary.elbo {
@@ -189,7 +186,7 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     text
 }
 
-/// Columns of rows, right-aligned.
+/// Formats rows of cells as right-aligned columns.
 fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
     let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

@@ -1,4 +1,4 @@
-//! Live progress, on a terminal only.
+//! Live progress, which is shown only on a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,16 @@ use jensen::run::{Progress, Record};
 use crate::failure::remark;
 use crate::verbose;
 
-/// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Describes the state of a run. It receives every iteration with the speed, and returns the text to display.
 pub trait Describe {
-    /// Records an iteration.
     fn note(&mut self, record: &Record);
 
-    /// The line to show.
     fn text(&self, progress: &Progress<'_>, speed: f64) -> String;
 }
 
-/// The line of `jensen fit`: iteration, stage, bound, speed.
+/// The progress line of `jensen fit`, with iteration, stage, ELBO and speed.
 #[derive(Default)]
 pub struct BoundLine {
     text: String,
@@ -51,7 +48,8 @@ pub struct Display {
 }
 
 impl Display {
-    /// A display on standard error; none if standard error is not a terminal or with `quiet`.
+    /// Creates a display on standard error. Nothing is displayed if standard error is not a terminal, or if `quiet` is
+    /// true.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -69,7 +67,6 @@ impl Display {
         }
     }
 
-    /// Shows the state of the run.
     pub fn update(&mut self, progress: &Progress<'_>) {
         let record = progress.record;
         if !self.bar.is_hidden() || verbose::is_on() {
@@ -89,7 +86,6 @@ impl Display {
         self.bar.tick();
     }
 
-    /// The description of the run's state.
     pub fn describe(&self) -> &dyn Describe {
         &*self.describe
     }
@@ -99,7 +95,7 @@ impl Display {
         self.bar.suspend(|| remark(text));
     }
 
-    /// Removes the line.
+    /// Removes the line from the terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

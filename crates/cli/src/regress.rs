@@ -13,8 +13,8 @@ use jensen::data::{
 use jensen::job::{MEMORY_LIMIT, ResultFolder, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{
-    Kept, Predicted, Regression, Request, Sensitive, Summary, curves, effects, predict, read_frame,
-    sensitivity,
+    EffectSummary, Kept, Predicted, Regression, Request, Sensitive, curves, effects, predict,
+    read_frame, sensitivity,
 };
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -67,7 +67,8 @@ pub struct RegressArgs {
     /// Omit the data, and fit the prior
     #[arg(long)]
     prior_only: bool,
-    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to 2000 rows]
+    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to
+    /// 2000 rows]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     pointwise: Option<bool>,
     /// Write the Stan program to this file, and its data to a JSON file in the same folder, instead of fitting it
@@ -191,7 +192,6 @@ struct PredictArgs {
     threads: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(args: RegressArgs) -> CommandResult {
     match args.command {
         Some(RegressCommand::Predict(args)) => predictions(&args),
@@ -269,14 +269,13 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// The output: the table of estimates, the priors, and the checks of the fit.
+/// Returns the printed text: the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
     let answers: Vec<ParameterSummary> = kept.answers(&all).into_iter().cloned().collect();
     table::parameters(&mut text, &answers);
     text.push('\n');
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "rows     {} of {}", kept.rows, kept.table);
     for (at, (target, density, given)) in kept.priors.iter().enumerate() {
         let head = if at == 0 { "priors" } else { "" };
@@ -301,7 +300,6 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     text + &table::evidence(fitted)
 }
 
-/// A number with six significant digits.
 fn significant(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse::<f64>();
     rounded.unwrap_or(x).to_string()
@@ -364,7 +362,7 @@ fn along(args: &CurvesArgs) -> CommandResult {
     written(&text, args.out.as_deref())
 }
 
-fn summarised(summary: &Summary) -> String {
+fn summarised(summary: &EffectSummary) -> String {
     let [low, high] = summary.interval;
     [summary.mean, summary.sd, low, high]
         .map(|x| significant(x).to_string())
@@ -379,7 +377,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The table of predictions, with one line per row.
+/// Formats the table of predictions, with one line per row.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {
@@ -403,7 +401,7 @@ fn rows(made: &Predicted) -> String {
         }),
         None => text += ",expected,sd,q05,q95",
     }
-    // Mixtures and responses with several columns have several predictors.
+    // Mixtures and responses with several columns have several linear predictors.
     let with_linear = linear.len() == count;
     if with_linear {
         text += ",linear";

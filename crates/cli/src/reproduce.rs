@@ -11,7 +11,6 @@ use crate::args::{ReproduceArgs, ScaleName};
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::{STOP, catch_interrupts, start_threads};
 
-/// Runs the command.
 pub fn run(args: &ReproduceArgs) -> CommandResult {
     let name = match args.name.as_deref() {
         None => return list(),
@@ -64,7 +63,6 @@ pub fn run(args: &ReproduceArgs) -> CommandResult {
     }
 }
 
-/// Lists every experiment with its parts and the data that it needs.
 fn list() -> CommandResult {
     let text: String = EXPERIMENTS.iter().map(listed).collect();
     print(&text)?;
@@ -86,7 +84,7 @@ fn listed(experiment: &Experiment) -> String {
     text
 }
 
-/// A line on the machine: processor, threads, instruction set, version.
+/// Describes the machine in one line: processor, threads, instruction set and version.
 fn machine(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = info

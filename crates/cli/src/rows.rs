@@ -1,4 +1,4 @@
-//! Destinations of records and tables: pictures, NPY and CSV files, standard output.
+//! Destinations of records and tables: pictures, NPY and CSV files, and standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -7,18 +7,15 @@ use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 
 use crate::failure::Failure;
 
-/// A destination for rows or pictures.
+/// A destination of rows or pictures.
 pub enum Destination<'a> {
-    /// A PNG file.
     Picture(&'a Path),
-    /// A file of rows.
     Rows(&'a Path, RowFormat),
-    /// CSV on standard output.
     Standard,
 }
 
 impl<'a> Destination<'a> {
-    /// The destinations in `--out`. The default is standard output.
+    /// Returns the destinations that `--out` names. The default is standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);
@@ -39,7 +36,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Writes the rows from `fill` atomically to a file, or to standard output.
+/// Writes the rows that `fill` supplies, atomically to a file or to standard output.
 pub fn write_rows<T: Number>(
     destination: &Destination<'_>,
     rows: usize,
@@ -67,7 +64,7 @@ pub fn write_rows<T: Number>(
     }
 }
 
-/// The reason why there is no picture.
+/// Creates the failure of a picture that cannot be drawn.
 pub fn no_picture(path: &Path, why: &str) -> Failure {
     Failure::usage(format!(
         "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",
@@ -75,7 +72,7 @@ pub fn no_picture(path: &Path, why: &str) -> Failure {
     ))
 }
 
-/// `stem1`, `stem2`, ….
+/// Returns the names `stem1`, `stem2`, ….
 pub fn numbered(stem: &str, count: usize) -> Vec<String> {
     (1..=count).map(|i| format!("{stem}{i}")).collect()
 }

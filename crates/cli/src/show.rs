@@ -8,7 +8,6 @@ use crate::args::{ShowArgs, StageName};
 use crate::density::{Terms, build};
 use crate::failure::{CommandResult, Exit, Failure, print};
 
-/// Runs the command.
 pub fn run(args: &ShowArgs) -> CommandResult {
     let name = args.model.display().to_string();
     let includes = Includes::of_folders(&args.build.include);

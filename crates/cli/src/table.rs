@@ -5,13 +5,12 @@ use std::fmt::Write;
 use jensen::Fitted;
 use jensen::data::ParameterSummary;
 
-/// Number of rows of the table. fit.json has the rest.
+/// The number of rows of the table. fit.json contains the rest.
 const ROWS: usize = 40;
 
-/// The summary as text.
 pub fn summary(fitted: &Fitted) -> String {
     let mut text = String::new();
-    // The report and other programs use values for every observation, which would hide the parameters here.
+    // Values for every observation are meant for the report and other programs. Here they would hide the parameters.
     let roles = fitted.sample.roles(false);
     let (pointwise, parameters): (Vec<_>, Vec<_>) =
         (fitted.parameters().into_iter()).partition(|p| {
@@ -36,7 +35,7 @@ pub fn summary(fitted: &Fitted) -> String {
     text + &evidence(fitted)
 }
 
-/// The course of the fit and its verdict, as text.
+/// Returns the course of the fit and its verdict as text.
 pub fn evidence(fitted: &Fitted) -> String {
     let mut text = String::new();
     let best = fitted.fit.best();
@@ -44,7 +43,6 @@ pub fn evidence(fitted: &Fitted) -> String {
     let mut line = |name: &str, value: &str| {
         // The hat of k̂ is a separate character that takes no column.
         let width = 8 + name.chars().filter(|c| *c == '\u{302}').count();
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<width$} {value}");
     };
     line(
@@ -82,14 +80,14 @@ pub fn evidence(fitted: &Fitted) -> String {
                 ),
             );
         }
-        // The line of k̂ says it if the tail is the reason.
+        // If the tail is the reason, the line of k̂ already states it.
         if e.khat <= e.khat_threshold
             && let Some(reason) = fitted.refined_because().first()
         {
             line("", &format!("because {reason}"));
         }
     }
-    line("family", &best.kind.to_string());
+    line("family", &best.family.to_string());
     for remark in fitted.remarks() {
         line("", &remark);
     }
@@ -118,7 +116,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     text
 }
 
-/// Appends rows of summaries, the first ones if there are many.
+/// Appends rows of summaries, of which only the first are shown if there are many.
 pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
     let width = shown.iter().map(|p| p.shown().chars().count()).max();
@@ -156,7 +154,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// The consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
+/// Returns the consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
@@ -179,7 +177,6 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     format!("{khat:.2} (limit {threshold:.2}): {meaning}")
 }
 
-/// Four significant digits.
 fn number(x: f64) -> String {
     if !x.is_finite() {
         return x.to_string();
@@ -195,7 +192,7 @@ fn number(x: f64) -> String {
     format!("{x:.digits$}")
 }
 
-/// `4.1 ms`, `2.30 s`.
+/// Formats a time, such as `4.1 ms` or `2.30 s`.
 pub fn seconds(s: f64) -> String {
     if s < 1e-6 {
         format!("{:.1} ns", s * 1e9)

@@ -1,4 +1,4 @@
-//! Common flags of fits of one table: the run's folder, the output, and resuming.
+//! Common flags of commands that fit one table: the run's folder, the output, and resuming.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A planned run: the flags, with settings of the folder for absent flags, and where its results go.
+/// A planned run: the flags, in which settings of the folder replace absent flags, and the destination of its results.
 pub struct Asked<R> {
     pub request: R,
     pub results: ResultFolder,
@@ -73,7 +73,7 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
     }
 }
 
-/// The table that a request names.
+/// Returns the table that a request names, or the failure if there is none.
 pub fn named(data: Option<&Path>) -> Result<&Path, Failure> {
     data.ok_or_else(|| Failure::usage("no table is given"))
 }

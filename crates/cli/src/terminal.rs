@@ -1,4 +1,4 @@
-//! The parts that the command adds to a fit job: threads, Ctrl-C, output, exit codes.
+//! The parts of a fit job that the command adds: threads, Ctrl-C, output and exit codes.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -16,14 +16,13 @@ use crate::limits;
 use crate::progress::{Describe, Display};
 use crate::verbose::{self, Steps};
 
-/// Set by Ctrl-C.
+/// Whether the user pressed Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all processors,
-/// because more threads would wait for each other.
+/// Creates the thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all
+/// processors, because more threads would wait for each other.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = given.map_or(all, |given| given.min(all));
@@ -46,8 +45,8 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// The first Ctrl-C stops the run within or after the current iteration (or step of a reproduction), and the
-/// second ends it at once. Commands with several parts request it more than once.
+/// Installs the handler of Ctrl-C. The first Ctrl-C stops the run within or after the current iteration (or step of a
+/// reproduction), and the second ends it at once. Commands with several parts call this more than once.
 pub fn catch_interrupts() {
     static ASKED: Once = Once::new();
     ASKED.call_once(set_handler);
@@ -79,26 +78,23 @@ pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<()
 /// The verbosity of a command.
 #[derive(Clone, Copy)]
 pub struct Say {
-    /// Prints only `fit.json` to standard output.
+    /// Whether only `fit.json` is printed to standard output.
     pub json: bool,
-    /// Prints nothing.
+    /// Whether nothing is printed.
     pub quiet: bool,
 }
 
-/// The environment of a fit job.
 pub struct Setting {
-    /// The destination of results.
     pub results: ResultFolder,
-    /// Seconds between checkpoints, if given.
+    /// The seconds between checkpoints, if given.
     pub checkpoint_every: Option<f64>,
-    /// Limit on the memory in bytes.
+    /// The limit on the memory in bytes.
     pub memory_limit: u64,
-    /// The line of progress.
     pub line: Box<dyn Describe>,
 }
 
 impl Setting {
-    /// The environment with default checkpoints and memory limit.
+    /// Creates the environment with the default interval of checkpoints and the default memory limit.
     pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
             results,
@@ -108,7 +104,7 @@ impl Setting {
         }
     }
 
-    /// Runs with progress for the user, until done or interrupted.
+    /// Calls `run` and shows its progress until it finishes or is interrupted.
     pub fn watch<T>(
         self,
         say: Say,
@@ -138,7 +134,6 @@ impl Setting {
     }
 }
 
-/// The user's eyes.
 struct Terminal {
     display: Display,
     steps: Steps,
@@ -164,10 +159,10 @@ impl Observer for Terminal {
     }
 }
 
-/// The lines of a table with the end of a fit and its notes, with labels of this width.
+/// Formats the end of a fit and its notes as lines of a table, with labels of the given width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
-    // A status against the result is also a warning, so it is printed only once here.
+    // A status that speaks against the result is also a warning, so it is printed only once here.
     for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
         text += &format!("{:<width$} - {warning}\n", "");
     }
@@ -181,7 +176,7 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
     text + &format!("{:<width$} {word}\n", "verdict")
 }
 
-/// Prints a summary, as JSON or as a table with labels of this width, and ends the command.
+/// Prints a summary as JSON, or as a table with labels of the given width, and returns the outcome.
 pub fn conclude<T: Serialize>(
     summary: &T,
     trusted: bool,

@@ -1,4 +1,4 @@
-//! The output of `--verbose` on standard error: the steps of a command, with the seconds since it started.
+//! The output of `--verbose` on standard error, which lists the steps of a command with the seconds since it started.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,20 +9,16 @@ use jensen::run::{Progress, Record};
 use crate::failure::remark;
 use crate::progress::Describe;
 
-/// The start of a command with `--verbose`.
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Shortest time between two lines about the same step.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Starts the logging of steps, if requested.
 pub fn set(verbose: bool) {
     if verbose {
         let _ = START.set(Instant::now());
     }
 }
 
-/// Whether steps are logged.
 pub fn is_on() -> bool {
     START.get().is_some()
 }
@@ -38,8 +34,7 @@ pub fn say(text: impl FnOnce() -> String) {
     }
 }
 
-/// Logs the steps of a run, with a line at the beginning and the end of each, and occasional lines in
-/// between.
+/// Logs the steps of a run, with a line at the beginning and the end of each step, and occasional lines in between.
 #[derive(Default)]
 pub struct Steps {
     at: Option<Step>,
@@ -47,17 +42,15 @@ pub struct Steps {
 
 struct Step {
     name: String,
-    /// The first iteration, and the last one so far.
     first: u64,
     last: u64,
-    /// The last estimate of the bound.
     bound: String,
     begun: Instant,
     said: Instant,
 }
 
 impl Steps {
-    /// Records an iteration. `line` is the text of the display.
+    /// Records an iteration. `line` supplies the text.
     pub fn note(&mut self, progress: &Progress<'_>, line: &dyn Describe) {
         if !is_on() {
             return;
@@ -105,7 +98,6 @@ impl Steps {
     }
 }
 
-/// The step that an iteration belongs to, with its start or family.
 fn name_of(record: &Record) -> String {
     let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
     let stage = text("stage").unwrap_or("");

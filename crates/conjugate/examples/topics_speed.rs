@@ -15,7 +15,8 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record};
 
-/// Documents of about a hundred words over 8 000 terms, two topics each; a topic is a window of the vocabulary.
+/// Generates documents of about a hundred words over 8 000 terms. A topic is a window of the vocabulary, and each
+/// document has two topics.
 fn generate(topics: usize, documents: usize) -> MemoryDocuments {
     let terms = 8000;
     let mut corpus = MemoryDocuments::new(terms);
@@ -26,7 +27,7 @@ fn generate(topics: usize, documents: usize) -> MemoryDocuments {
         for _ in 0..60 + stream.below(80) {
             let topic = pair[stream.below(2) as usize];
             let start = topic * 7919 % terms as u64;
-            // Word frequencies within a topic fall off as a power.
+            // Word frequencies within a topic decrease as a power.
             let rank = (200.0 * stream.uniform().powi(3)) as u64;
             words.push(((start + rank) % terms as u64) as u32);
         }

@@ -1,14 +1,14 @@
-//! Streamed documents as bags of words, which are the data of latent Dirichlet allocation.
+//! Documents as bags of words, which latent Dirichlet allocation reads one by one.
 //!
-//! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
-//! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
+//! [`Documents`] is the interface to a corpus, such as a memory-mapped file or a vector in a test. This crate does not
+//! depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
 
 /// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers below [`Documents::terms`] without duplicates. Ascending order gives the best memory access
+    /// Indices of terms below [`Documents::terms`], without duplicates. Ascending order gives the best memory access
     /// pattern.
     pub terms: Vec<u32>,
     /// The count of each term, positive and finite.
@@ -16,7 +16,7 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// An empty bag.
+    /// Creates an empty bag.
     pub fn new() -> Self {
         Self::default()
     }
@@ -33,57 +33,57 @@ impl Bag {
         self.counts.push(count);
     }
 
-    /// Number of distinct terms.
+    /// Returns the number of distinct terms.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
 
-    /// Whether the document has no words.
+    /// Returns whether the document has no words.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Number of tokens: the sum of the counts.
+    /// Returns the number of tokens, which is the sum of the counts.
     pub fn tokens(&self) -> f64 {
         self.counts.iter().map(|&n| f64::from(n)).sum()
     }
 }
 
-/// A corpus that can be read document by document, from several threads.
+/// A corpus that several threads can read document by document.
 ///
-/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. Every
-/// method here skips and counts it.
+/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. All
+/// algorithms in this crate skip and count it.
 pub trait Documents: Sync {
-    /// Number of documents.
+    /// Returns the number of documents.
     fn len(&self) -> usize;
 
-    /// Whether there are no documents.
+    /// Returns whether there are no documents.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Size of the vocabulary; every term number is below it.
+    /// Returns the size of the vocabulary. Every index of a term is below it.
     fn terms(&self) -> usize;
 
-    /// Number of tokens in all documents.
+    /// Returns the number of tokens in all documents.
     fn tokens(&self) -> f64;
 
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
-    /// The number of documents in each shard of a corpus, in order. Shards can be processed separately.
+    /// Returns the number of documents in each shard of a corpus, in order. Shards can be processed separately.
     fn shards(&self) -> Vec<usize> {
         vec![self.len()]
     }
 
-    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request of a
-    /// few hundred kilobytes. 1 if every order costs the same.
+    /// Returns the number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one
+    /// request of a few hundred kilobytes. It is 1 if every order costs the same.
     fn block(&self) -> usize {
         1
     }
 }
 
-/// Documents in memory, concatenated.
+/// Documents in memory, one after the other in a single allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -94,7 +94,7 @@ pub struct MemoryDocuments {
 }
 
 impl MemoryDocuments {
-    /// An empty corpus over a vocabulary of `terms` terms.
+    /// Creates an empty corpus over a vocabulary of `terms` terms.
     pub fn new(terms: usize) -> Self {
         Self {
             terms,
@@ -105,7 +105,8 @@ impl MemoryDocuments {
         }
     }
 
-    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
+    /// Arranges the documents in blocks of `block` documents, so that passes visit them in the order of a file with
+    /// such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -114,7 +115,7 @@ impl MemoryDocuments {
     ///
     /// # Errors
     /// Fails if a term is not below the size of the vocabulary or occurs twice, if a count is not positive and finite,
-    /// or if the numbers of counts and terms differ. It then leaves the corpus unchanged.
+    /// or if the numbers of counts and terms differ. The corpus then remains unchanged.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -128,7 +129,7 @@ impl MemoryDocuments {
         if let Some(&term) = seen.iter().find(|&&t| t as usize >= self.terms) {
             let terms = self.terms;
             return Err(format!(
-                "document {document} has the term {term}, but the vocabulary has {terms} terms (0 is the first)"
+                "document {document} has the term {term}, but the vocabulary has {terms} terms (numbered from 0)"
             ));
         }
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -172,7 +173,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a separate corpus: a held-out split.
+/// The documents `start..end` of a corpus as a separate corpus, such as a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -181,8 +182,8 @@ pub struct DocumentRange<'a> {
 }
 
 impl<'a> DocumentRange<'a> {
-    /// The documents `start..end`, with both limits clamped to the number of documents. Reads the part once to count
-    /// its tokens.
+    /// Selects the documents `start..end`, with both limits clamped to the number of documents. Reads these documents
+    /// once to count their tokens.
     pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
         let end = end.min(documents.len());
         let start = start.min(end);
@@ -224,7 +225,6 @@ impl Documents for DocumentRange<'_> {
     }
 }
 
-/// Number of blocks whose points are shuffled together.
 const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
@@ -250,7 +250,7 @@ const BLOCKS: Purpose = Purpose::new("order of blocks");
 const WITHIN: Purpose = Purpose::new("order within blocks");
 
 impl Order {
-    /// The order of pass number `pass` (the first is 0).
+    /// Creates the order of pass number `pass`, counted from 0.
     pub fn new(seed: u64, pass: u64, len: usize, block: usize) -> Self {
         let block = block.clamp(1, len.max(1));
         let mut blocks: Vec<u32> = (0..len.div_ceil(block) as u32).collect();
@@ -268,12 +268,12 @@ impl Order {
         }
     }
 
-    /// The number of its pass.
+    /// Returns the number of the pass.
     pub fn pass(&self) -> u64 {
         self.pass
     }
 
-    /// The index of the point at a position below `len`.
+    /// Returns the index of the point at a position below `len`.
     pub fn at(&mut self, position: usize) -> usize {
         if self.block == 1 {
             return self.blocks[position] as usize;
@@ -286,7 +286,6 @@ impl Order {
         self.mixed[position - group * span]
     }
 
-    /// Writes the order of the points of a group of blocks.
     fn mix(&mut self, group: usize) {
         let first = group * BLOCKS_MIXED;
         let last = (first + BLOCKS_MIXED).min(self.blocks.len());

@@ -3,15 +3,14 @@
 use jensen_math::rng::Stream;
 use jensen_math::special;
 
-/// A standard normal number, by inversion.
 pub(crate) fn normal(stream: &mut Stream) -> f64 {
     special::inv_phi(stream.uniform())
 }
 
-/// The logarithm of a Gamma(shape, 1) number.
+/// Returns the logarithm of a draw from Gamma(shape, 1).
 ///
-/// Marsaglia and Tsang (2000) for shapes of at least 1. For smaller shapes, log G(shape) = log G(shape + 1) + log(U) /
-/// shape, which does not underflow for any shape.
+/// Shapes of at least 1 use the method of Marsaglia and Tsang (2000). For smaller shapes, `log G(shape) =
+/// log G(shape + 1) + log(U) / shape`, which does not underflow for any shape.
 pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let power = stream.uniform().ln() / shape;
@@ -32,7 +31,6 @@ pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Writes the logarithms of a Dirichlet draw.
 pub(crate) fn log_dirichlet(parameters: &[f64], stream: &mut Stream, out: &mut [f64]) {
     for (x, &a) in out.iter_mut().zip(parameters) {
         *x = log_gamma(a, stream);
@@ -51,7 +49,7 @@ mod tests {
 
     #[test]
     fn log_gamma_has_its_moments() {
-        // E log G = ψ(a) and Var log G = ψ′(a); 4 standard errors, four shapes.
+        // E log G = ψ(a) and Var log G = ψ′(a). The margin is 4 standard errors, for four shapes.
         let mut stream = Stream::new(1, Purpose::new("test"), 0, 0);
         for shape in [0.002, 0.3, 1.0, 7.5] {
             let draws: Vec<f64> = (0..20_000).map(|_| log_gamma(shape, &mut stream)).collect();

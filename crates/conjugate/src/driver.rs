@@ -12,17 +12,17 @@
 //! point as if it had temperature 1 (Mandt et al. 2016, Eq. 11).
 //!
 //! **Cooling.** At high temperatures all components of a mixture are equal. If a fit is still hot when the temperature
-//! reaches 1, it remains so: merged components with their own variances explain the whole spread of the data, and small
-//! differences between them do not grow at any temperature above 1 (they change by at most a factor 1/T per iteration).
-//! While a cooling policy is hot, part of the statistics therefore comes from the random start ([`Engine::lean`]). Near
-//! T = 1, merged components amplify their differences, so this restores the differences of the start. At T = 1 this
-//! part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the bound
-//! after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart their
-//! step sizes at T = 1, because little has converged by then.
+//! reaches 1, its components remain equal: merged components with their own variances explain the whole spread of the
+//! data, and small differences between them do not grow at any temperature above 1 (they change by at most a factor 1/T
+//! per iteration). While a cooling policy is hot, part of the statistics therefore comes from the random start
+//! ([`Engine::lean`]). Near T = 1, merged components amplify their differences, so this restores the differences of the
+//! start. At T = 1 this part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better
+//! result, so the bound after cooling is never below the bound of a fit without cooling. Stochastic fits have no bound
+//! to compare. They restart their step sizes at T = 1, because little has converged by then.
 //!
-//! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times.
-//! Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits restart them before
-//! passes 3, 5 and 9, counted from the end of the cooling, and also restart the step sizes.
+//! **Twins.** If components still become equal, the driver restarts one of each pair ([`Engine::part_twins`]), up to
+//! three times. Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits
+//! restart them before passes 3, 5 and 9, counted from the end of the cooling, and also restart the step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -40,8 +40,8 @@ use crate::temper::Temper;
 pub enum Mode {
     /// Coordinate ascent: all points in every iteration.
     Batch {
-        /// The run has converged when the bound has changed by less than this share of its magnitude three times in a
-        /// row, after the end of the temperature schedule.
+        /// Relative tolerance. The run has converged when the bound has changed by less than this share of its
+        /// magnitude in three consecutive iterations, after the end of the temperature schedule.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
@@ -50,20 +50,20 @@ pub enum Mode {
     Stochastic {
         /// Number of points in a minibatch.
         batch: usize,
-        /// τ, at least 1.
+        /// Delay τ of the step sizes, at least 1.
         tau: f64,
-        /// κ in (0.5, 1].
+        /// Forgetting rate κ of the step sizes, in (0.5, 1].
         kappa: f64,
-        /// Passes over the data.
+        /// Number of passes over the data, which need not be an integer.
         passes: f64,
-        /// The number of points that the statistics represent, or N if absent.
+        /// Number of points that the statistics represent. The default is the number of points in the data.
         population: Option<f64>,
-        /// The number of previous steps, for the step sizes of a continued fit.
+        /// Number of previous steps, which continue the sequence of step sizes in a continued fit.
         steps_before: u64,
     },
 }
 
-/// Settings of the drivers.
+/// Settings of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriverSettings {
     /// The order in which iterations visit the data.
@@ -72,43 +72,39 @@ pub struct DriverSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// Number of times per pass (0 or 1 per iteration in batch mode) that the engine's scores are added to the trace.
+    /// Number of times per pass that the driver adds the engine's scores to the trace (0 or 1 per iteration in batch
+    /// mode).
     pub scores_per_pass: f64,
 }
 
-/// State of a fit.
+/// The state of a fit.
 #[derive(Clone, Debug)]
 pub struct FitState<G, T> {
-    /// The engine's globals.
+    /// The global parameters of the engine.
     pub globals: G,
     /// Expected log normalisers of local tempering.
     pub table: Option<T>,
-    /// Sum of the step sizes since the table was computed.
     moved: f64,
-    /// q(y) of global tempering.
+    /// The distribution q(y) of the temperature, for global tempering.
     pub thermostat: Option<Thermostat>,
-    /// The mean inverse temperature of the last step.
+    /// Mean inverse temperature of the last step.
     pub inverse: f64,
-    /// Number of points used so far, and number skipped.
+    /// Number of points used so far.
     pub used: u64,
     /// Number of empty points.
     pub skipped: u64,
-    /// Last bound of batch ascent.
     bound: Option<f64>,
-    /// Number of consecutive iterations in which the bound hardly changed.
     calm: u64,
-    /// The best result of batch ascent so far, with its bound, while the run searches for a better one.
+    /// The best result of batch ascent so far and its bound, while the run searches for a better one.
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling has started.
     plain: bool,
-    /// The number of restarts of equal parts.
     parted: u64,
     /// The iteration from which step sizes count.
     counted: u64,
 }
 
 impl<G, T> FitState<G, T> {
-    /// Sets an inferred global temperature to 1.
     pub(crate) fn cool(&mut self) {
         if let Some(thermostat) = &mut self.thermostat {
             thermostat.cool();
@@ -178,7 +174,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
     }
 }
 
-/// Runs an engine.
+/// The algorithm that fits an engine's model.
 pub struct Driver<E: Engine> {
     /// The model with its data.
     pub engine: E,
@@ -188,34 +184,30 @@ pub struct Driver<E: Engine> {
     indices: Vec<usize>,
 }
 
-/// The results of the local steps of an iteration.
 struct Local {
     sums: Sums,
-    /// Step size of the globals.
     rho: f64,
-    /// The number of points that each visited one represents.
     scale: f64,
 }
 
 impl Local {
-    /// The mean inverse temperature of the visited points.
     fn mean_inverse(&self) -> f64 {
         self.sums.inverse / self.sums.points.max(1) as f64
     }
 }
 
-/// Factor by which the share of the start falls with 1 − 1/T near T = 1; four fifths of the start's differences remain
-/// at T = 1.
+/// Slope in 1 − 1/T of the share of the start near T = 1. With this value, four fifths of the start's differences
+/// remain at T = 1.
 const SLOPE: f64 = 4.0;
 
-/// Passes of stochastic fits after which equal components are restarted. Batch ascent restarts them equally often.
+/// Numbers of passes after which a stochastic fit restarts equal components. Batch ascent restarts them equally often.
 const PARTED: [u64; 3] = [2, 4, 8];
 
 /// Number of iterations without a noticeable change after which batch ascent stops.
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
-    /// A run of `engine` from its random start.
+    /// Creates a run of `engine` from its random start.
     pub fn new(engine: E, settings: DriverSettings) -> Self {
         Self {
             engine,
@@ -226,7 +218,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// A run of `engine` from given global parameters.
+    /// Creates a run of `engine` from given global parameters.
     pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
         Self {
             start: Some(start),
@@ -234,7 +226,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Number of iterations in one pass.
+    /// Returns the number of iterations in one pass.
     pub fn iterations_per_pass(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { .. } => 1,
@@ -242,7 +234,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The last iteration planned by the settings.
+    /// Returns the last iteration that the settings allow.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -252,14 +244,12 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass` iterations per
-    /// pass.
     fn due(rate: f64, done: u64, per_pass: u64) -> bool {
         let count = |n: u64| (n as f64 * rate / per_pass as f64).floor();
         done > 0 && count(done) > count(done - 1)
     }
 
-    /// Runs the local steps of an iteration, with no inverse temperature below `floor`.
+    /// No inverse temperature is below `floor`.
     fn local(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -305,8 +295,8 @@ impl<E: Engine> Driver<E> {
                 Heat::Local {
                     grid: &grid,
                     floor,
-                    // The last batch's mean saves sweeps. Before the first visit of a point, only the prior determines
-                    // its temperature. If the start were hotter, a hot batch would keep all later ones hot.
+                    // The mean of the last batch saves sweeps. Before the first visit of a point, only the prior
+                    // determines its temperature. A hotter start would let one hot batch keep all later ones hot.
                     first: state.inverse.max(grid.mean()).max(floor),
                     table,
                 }
@@ -316,7 +306,7 @@ impl<E: Engine> Driver<E> {
         let sums = self
             .engine
             .local_steps(&mut state.globals, &self.indices, &heat, measure)?;
-        // Points without content are part of the population, too.
+        // Points without content also belong to the population.
         let scale = population / self.indices.len().max(1) as f64;
         Some(Local { sums, rho, scale })
     }
@@ -394,7 +384,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             bound: batch_mode,
         };
         let Some(local) = self.local(state, done, floor, measure) else {
-            // The repetition of `warm` gives the same result.
+            // A repetition of `warm` gives the same result.
             return Step {
                 record: Record::new(state.used),
                 status: Some(Status::Interrupted { at: done }),
@@ -445,8 +435,6 @@ impl<E: Engine> Algorithm for Driver<E> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Updates the temperature, and the state of local tempering, for an iteration after `done` others. Returns the
-    /// lowest inverse temperature that the policy allows in that iteration.
     fn warm(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64, pass: f64) -> f64 {
         let temper = &self.settings.temper;
         let floor = floor(temper, pass);
@@ -470,9 +458,8 @@ impl<E: Engine> Driver<E> {
         floor
     }
 
-    /// The tempered bound after the local steps of batch ascent.
     fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
-        // If the cooling determines the temperature, it is not a variable of the model.
+        // A cooling prescribes the temperature, which is then not a variable of the model.
         let inferred = state
             .thermostat
             .as_ref()
@@ -481,8 +468,8 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// Runs the global step. If `due` has a value, the lowest allowed inverse temperature, a step of the temperature's
-    /// distribution comes first.
+    /// If `due` has a value, the lowest allowed inverse temperature, the distribution of the temperature makes a step
+    /// before the global parameters.
     fn update(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -493,7 +480,8 @@ impl<E: Engine> Driver<E> {
         if let (Some(thermostat), Temper::Global(global), Some(floor)) =
             (&mut state.thermostat, &self.settings.temper, due)
         {
-            // Batch ascent knows the energy exactly. Both move the temperature in damped steps.
+            // Batch ascent computes the energy exactly and needs no average over batches. Both modes damp the steps of
+            // the temperature.
             let weight = match self.settings.mode {
                 Mode::Batch { .. } => 1.0,
                 Mode::Stochastic { .. } => global.damping,
@@ -502,7 +490,7 @@ impl<E: Engine> Driver<E> {
             thermostat.update(global.damping);
             let next = thermostat.mean_inverse().max(floor);
             let record = record.with("energy_noise", thermostat.energy_noise.sqrt());
-            // The statistics include the inverse temperature of the local steps, and the globals use the new one.
+            // The statistics contain the inverse temperature of the local steps, and the global step uses the new one.
             let scale = local.scale * (next / state.inverse);
             self.lean(next);
             self.engine
@@ -520,12 +508,11 @@ impl<E: Engine> Driver<E> {
         record
     }
 
-    /// Replaces the current result by the stored one if that is better.
     fn keep_better(&self, state: &mut FitState<E::Globals, E::Table>) {
         let Some((globals, bound)) = state.aside.take() else {
             return;
         };
-        // The bounds of iterations omit the gain of new local steps.
+        // The bounds of iterations do not include the gain of new local steps.
         let at = |globals: &E::Globals| self.engine.untempered_bound(globals);
         let present = at(&state.globals).or(state.bound);
         let aside = at(&globals).unwrap_or(bound);
@@ -535,8 +522,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent that has converged searches for a better result. After a cooling it runs again from the
-    /// start without a policy. If components are equal, it restarts one of each pair. It stores the best result so far.
+    /// Returns whether batch ascent that has converged continues to search for a better result. After a cooling it runs
+    /// again from the start without a policy. If components are equal, it restarts one of each pair.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -558,7 +545,6 @@ impl<E: Engine> Driver<E> {
         true
     }
 
-    /// Restarts equal components of a stochastic fit before certain passes.
     fn part(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64) {
         if matches!(self.settings.mode, Mode::Batch { .. }) {
             return;
@@ -579,7 +565,6 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The status after the last planned iteration.
     fn planned_end(&self, iteration: u64) -> Status {
         let detail = match self.settings.mode {
             Mode::Batch { .. } => "the bound still changes",
@@ -593,7 +578,6 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Adds a share of the start to the next global step while a cooling policy is hot.
     fn lean(&mut self, inverse: f64) {
         let share = match self.settings.temper.cooled_after() {
             Some(_) => self.engine.lean().min(SLOPE * (1.0 - inverse)).max(0.0),
@@ -603,7 +587,6 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The step number of an iteration after `done` others, counted from `counted` on.
     fn steps(&self, done: u64, counted: u64) -> u64 {
         if counted > 0 {
             return done - counted;
@@ -618,7 +601,6 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent has ended.
     fn judge(
         &self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -637,7 +619,8 @@ impl<E: Engine> Driver<E> {
         }
         let change = state.bound.map(|before| (bound - before).abs());
         state.bound = Some(bound);
-        // When a fit is done does not depend on the units of the data.
+        // The bound without the log Jacobian does not depend on the units of the data, and neither does the end of the
+        // fit.
         let own = (bound - self.engine.log_jacobian()).abs();
         let calm = change.is_some_and(|c| c <= tolerance * own.max(1.0));
         state.calm = if calm && settled(&self.settings.temper, pass) {

@@ -2,14 +2,14 @@
 //!
 //! The objective of variational tempering can have two maxima in T, one near T = 1 and one at high T, and the start
 //! decides which of them a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound
-//! of the tempered model, so the result with the larger bound is kept.
+//! of the tempered model, so the driver keeps the result with the larger bound.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::driver::{Driver, FitState};
 use crate::engine::Engine;
 
-/// Both runs of an engine.
+/// A driver that makes both runs of an engine.
 pub struct Ends<E: Engine>(pub Driver<E>);
 
 /// The states of both ends.
@@ -41,7 +41,6 @@ impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
 
 impl<E: Engine> Algorithm for Ends<E> {
     type State = EndsState<E::Globals, E::Table>;
-    /// The results of the cold run and of the hot run.
     type Output = [FitState<E::Globals, E::Table>; 2];
 
     fn init(&mut self) -> Result<Self::State, Status> {
@@ -55,7 +54,7 @@ impl<E: Engine> Algorithm for Ends<E> {
         })
     }
 
-    /// The record comes from the cold run and includes the temperature of the hot run.
+    /// Steps both runs. The record comes from the cold run and includes the temperature of the hot run.
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
         if !state.ahead {
             let step = self.0.step(&mut state.warm, iteration);

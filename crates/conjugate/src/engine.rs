@@ -12,17 +12,17 @@ use crate::temper::InverseTemperatures;
 /// The weights of the likelihood of the points in a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
-    /// One inverse temperature for all.
+    /// One inverse temperature for all points.
     Uniform(f64),
-    /// One inferred temperature for every point: the grid of inverse temperatures, and the expected log normalisers.
+    /// One inferred temperature for every point.
     Local {
-        /// The inverse temperature of a point.
+        /// The inverse temperatures that a point may have.
         grid: &'a InverseTemperatures,
-        /// The smallest inverse temperature at which a point may end.
+        /// No point may end at an inverse temperature below this.
         floor: f64,
-        /// The starting value of the search for a point's temperature.
+        /// The starting value of the search for a point's inverse temperature.
         first: f64,
-        /// The result of [`Engine::table`].
+        /// The expected log normalisers, from [`Engine::table`].
         table: &'a T,
     },
 }
@@ -30,9 +30,9 @@ pub enum Heat<'a, T> {
 /// The quantities that local steps measure in addition to the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// [`Sums::energy`].
+    /// Whether to compute [`Sums::energy`].
     pub energy: bool,
-    /// [`Sums::bound`].
+    /// Whether to compute [`Sums::bound`].
     pub bound: bool,
 }
 
@@ -43,22 +43,23 @@ pub struct Sums {
     pub points: usize,
     /// Number of skipped empty points.
     pub skipped: usize,
-    /// Sum of the numbers of observations in the points (tokens, steps of a sequence, or the point itself).
+    /// Sum of the sizes of the points in observations: tokens, steps of a sequence, or 1.
     pub size: f64,
-    /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless requested.
+    /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless requested.
     pub energy: f64,
-    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats, or 0 unless requested.
+    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors, in nats. It is 0 unless
+    /// requested.
     pub bound: f64,
-    /// Σ τ_i over the points.
+    /// Sum of the inverse temperatures τ_i of the points.
     pub inverse: f64,
-    /// Number of points whose local step reached the largest number of iterations.
+    /// Number of points whose local step stopped at the largest number of iterations.
     pub unconverged: usize,
     /// Total number of inner iterations.
     pub sweeps: u64,
 }
 
 impl Sums {
-    /// Adds the sums of other points.
+    /// Adds the sums over other points.
     pub fn merge(&mut self, other: &Self) {
         self.points += other.points;
         self.skipped += other.skipped;
@@ -70,7 +71,6 @@ impl Sums {
         self.sweeps += other.sweeps;
     }
 
-    /// Writes the sums of a shard for its driver.
     pub(crate) fn write(&self, out: &mut Writer<'_>) {
         out.counts(&[
             self.points as u64,
@@ -81,10 +81,6 @@ impl Sums {
         out.reals(&[self.size, self.energy, self.bound, self.inverse]);
     }
 
-    /// Reads the output of [`write`](Self::write).
-    ///
-    /// # Errors
-    /// Fails if the bytes are not sums.
     pub(crate) fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         let [points, skipped, unconverged, sweeps] = read.counts()?;
         let [size, energy, bound, inverse] = read.fixed_reals()?;
@@ -101,41 +97,41 @@ impl Sums {
     }
 }
 
-/// log C(T) of the tempered joint at several temperatures, in nats.
+/// Estimates of log C(T) of the tempered joint density at several temperatures, in nats.
 ///
 /// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Let c(β, s) be
 /// the sum over points of log ∫ p(x_i, z_i | β)^s. Then log C = log `E[exp c]` ≥ `E[c]`. The average over draws is
 /// computed in the log domain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
-    /// The estimate at every inverse temperature.
+    /// Estimate of log C at each inverse temperature, in nats.
     pub log_c: Vec<f64>,
     /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The supplement of the paper calls the latter an upper bound, but the powers are convex.)
+    /// inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are convex.)
     pub lower: Vec<f64>,
 }
 
-/// The interface to a model with its data, as the drivers use it.
+/// The interface through which the drivers use a model with its data.
 pub trait Engine {
-    /// Variational parameters of the global parameters, and any further state on which later steps depend.
+    /// The variational parameters of the global parameters, and all other state on which later steps depend.
     type Globals: Snapshot + Clone;
-    /// Expected log normalisers for local temperatures.
+    /// The expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
 
-    /// Number of data points N.
+    /// Returns the number of data points N.
     fn points(&self) -> usize;
 
-    /// Number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
+    /// Returns the number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
     fn block(&self) -> usize {
         1
     }
 
-    /// The random start for a seed.
+    /// Returns the random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached.
-    /// The step then has no effect.
+    /// inverse temperature, for the next [`global_step`](Self::global_step). Returns `None` if the points are not
+    /// available. The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -144,52 +140,52 @@ pub trait Engine {
         measure: Measure,
     ) -> Option<Sums>;
 
-    /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling policy is
-    /// hot; 0 for engines that do not need it.
+    /// Returns the largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling
+    /// policy is hot. It is 0 for engines that do not need the start.
     fn lean(&self) -> f64 {
         0.0
     }
 
-    /// In the next global step, replaces a share of the data's statistics by those of the random start of a seed, at an
-    /// inverse temperature.
+    /// Replaces a share of the data's statistics in the next global step by the statistics of the random start of
+    /// `seed`, at the inverse temperature `inverse`.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one of each pair of equal components. Returns false if there are none. Repeated attempts with the same
-    /// seed differ.
+    /// Restarts one of each pair of equal components. Returns false if there are none. Different values of `attempt`
+    /// give different restarts.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
     }
 
-    /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
+    /// Updates λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
-    /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
+    /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
-    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// Returns the log Jacobian; see [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// The bound at T = 1 in nats, by which two results of a run are compared. `None` if visiting every point would
-    /// cost too much.
+    /// Returns the bound at T = 1 in nats, which the driver uses to compare two results of a run. Returns `None` if a
+    /// visit of every point would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures. The function uses `draws` draws from the prior, if they are given and no exact
-    /// value is known. Otherwise it returns the engine's best value.
+    /// Returns log C(T) at the given inverse temperatures. If `draws` is given and the engine has no exact value, it
+    /// estimates log C(T) from that many draws of the prior. Without `draws` it returns its best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
-    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
+    /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
     /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
-    /// Adds the engine's own measurements (held-out scores) to a line of the trace.
+    /// Adds measurements of the engine, such as held-out scores, to a line of the trace.
     fn score(&mut self, globals: &Self::Globals, record: Record) -> Record {
         let _ = globals;
         record

@@ -1,9 +1,8 @@
 //! Exponential families of global parameters, in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). For each family, the table gives the length of λ, the log normaliser
-//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence between two members follows from these facts:
-//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α). Every global step also follows from them, because λ is then the parameter
-//! of the prior plus the statistics.
+//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence between two members follows from these: KL(λ ‖
+//! α) = (λ − α)·∇a(λ) − a(λ) + a(α). In every global step, λ is the parameter of the prior plus the statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -15,18 +14,18 @@ use crate::draws::{log_dirichlet, log_gamma, normal};
 /// A family of distributions, with the shape of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExponentialFamily {
-    /// Proportions p of `n` categories. λ are the usual parameters, and t = log p.
+    /// Proportions p of `n` categories, where λ are the usual parameters and t = log p.
     Dirichlet {
         /// Number of categories.
         n: usize,
     },
-    /// `n` independent rates ρ ~ Gamma(a, b). Two numbers per rate: t = (log ρ, −ρ), λ = (a, b).
+    /// Independent rates ρ ~ Gamma(a, b), `n` of them. Each has two numbers: t = (log ρ, −ρ), λ = (a, b).
     Gamma {
         /// Number of rates.
         n: usize,
     },
-    /// Independent pairs of a mean μ and a precision τ in `dim` dimensions. Four numbers per dimension: t = (τμ, −½τμ²,
-    /// −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    /// Independent pairs of a mean μ and a precision τ in `dim` dimensions. Each dimension has four numbers: t = (τμ,
+    /// −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
     NormalGamma {
         /// Number of dimensions.
         dim: usize,
@@ -48,7 +47,7 @@ pub enum ExponentialFamily {
 }
 
 impl ExponentialFamily {
-    /// Length of λ and of t.
+    /// Returns the length of λ and of t.
     pub fn len(self) -> usize {
         match self {
             Self::Dirichlet { n } => n,
@@ -59,12 +58,12 @@ impl ExponentialFamily {
         }
     }
 
-    /// Whether λ has no elements.
+    /// Returns whether λ has no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`. a is NaN if λ is outside the family.
+    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -130,7 +129,7 @@ impl ExponentialFamily {
         }
     }
 
-    /// t(β) for a draw of β.
+    /// Draws β and writes t(β) to `out`.
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
@@ -177,7 +176,7 @@ impl ExponentialFamily {
     }
 }
 
-/// Precision scale of a normal-Wishart: the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ.
+/// Computes the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
 fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
     let (km, kappa) = (&lambda[..dim], lambda[dim]);
     let s = &lambda[dim + 1..dim + 1 + dim * dim];
@@ -227,7 +226,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
         out.fill(f64::NAN);
         return;
     };
-    // Bartlett: Λ = F Fᵀ with F = L⁻ᵀ T, T lower triangular with χ on the diagonal.
+    // The Bartlett decomposition: Λ = F Fᵀ with F = L⁻ᵀ T, where T is lower triangular with χ on the diagonal.
     let mut f = vec![0.0; dim * dim];
     let mut log_det = -dense::log_determinant(&l, dim);
     for i in 0..dim {
@@ -239,7 +238,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
         f[i * dim + i] = (0.5 * log_chi2).exp();
     }
     dense::solve_lower_transposed_lanes(&l, dim, &mut f, dim);
-    // Λμ = Λm + F z / √κ, because Λ⁻¹ has the root F⁻ᵀ; Λ = FFᵀ.
+    // Λμ = Λm + F z / √κ, because Λ = FFᵀ and Λ⁻¹ therefore has the root F⁻ᵀ.
     let z: Vec<f64> = (0..dim).map(|_| normal(stream)).collect();
     let row = |i: usize| &f[i * dim..(i + 1) * dim];
     let mut fm = vec![0.0; dim];
@@ -285,7 +284,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// Panics if the length of `prior` differs from that of the family's parameters, which is a bug in the model.
+    /// Panics if `prior` and the family's parameters have different lengths, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();
@@ -295,17 +294,17 @@ impl Blocks {
         start
     }
 
-    /// The prior's natural parameters.
+    /// Returns the natural parameters of the prior.
     pub fn prior(&self) -> &[f64] {
         &self.prior
     }
 
-    /// Number of natural parameters.
+    /// Returns the number of natural parameters.
     pub fn len(&self) -> usize {
         self.prior.len()
     }
 
-    /// Whether there are no blocks.
+    /// Returns whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.prior.is_empty()
     }
@@ -315,7 +314,7 @@ impl Blocks {
         self.families.iter().copied().zip(ranges)
     }
 
-    /// `E[t(β)]`, block by block.
+    /// Returns `E[t(β)]`, block by block.
     pub fn expectations(&self, lambda: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -324,7 +323,7 @@ impl Blocks {
         out
     }
 
-    /// KL(q(β) ‖ p(β)), in nats.
+    /// Returns KL(q(β) ‖ p(β)), in nats.
     pub fn divergence(&self, lambda: &[f64]) -> f64 {
         let mut t = vec![0.0; lambda.len()];
         let mut unused = vec![0.0; lambda.len()];
@@ -345,7 +344,7 @@ impl Blocks {
         total
     }
 
-    /// t(β) for a draw of all blocks.
+    /// Draws all blocks, and returns t(β).
     pub fn draw(&self, lambda: &[f64], stream: &mut Stream) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -361,7 +360,6 @@ mod tests {
     use jensen_math::rng::Purpose;
     use jensen_math::sum::Moments;
 
-    /// One member of every family.
     fn members() -> Vec<(ExponentialFamily, Vec<f64>)> {
         let rows = vec![
             0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3
@@ -413,7 +411,7 @@ mod tests {
                 let mut at = |x: f64| {
                     let mut moved = lambda.clone();
                     moved[i] = x;
-                    // Symmetric matrices move symmetrically, at half the speed.
+                    // A change of a symmetric matrix moves two mirrored elements, each by half.
                     family.moments(&moved, &mut unused)
                 };
                 let slope = (at(lambda[i] + h) - at(lambda[i] - h)) / (2.0 * h);

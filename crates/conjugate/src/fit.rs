@@ -7,27 +7,27 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::{ConjugateModel, twins};
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// A fit of a model with one vector of global parameters.
+/// A fitted model with one vector of global parameters.
 #[derive(Clone, Debug)]
 pub struct ModelFit {
     /// Natural parameters of q(β), in the order of the model's blocks.
     pub lambda: Vec<f64>,
-    /// The evidence lower bound at T = 1 in nats: see [`untempered_bound`].
+    /// The evidence lower bound at T = 1 in nats; see [`untempered_bound`].
     pub elbo: f64,
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature.
     pub temperature: f64,
-    /// The gain of one more iteration over all points in nats, for stochastic fits, which have no stopping rule.
+    /// Increase of the bound in one more iteration over all points, in nats. Only stochastic fits have it, because they
+    /// have no stopping rule.
     pub gain: Option<f64>,
-    /// Pairs of components that became equal: see [`twins`].
+    /// Pairs of components that became equal; see [`twins`].
     pub twins: Vec<(usize, usize)>,
-    /// Number of training points, counted in every pass.
+    /// Number of training points used, summed over all passes.
     pub points: u64,
     /// Number of points without content that were skipped.
     pub skipped: u64,
 }
 
 impl ModelFit {
-    /// The result of a run of the driver.
     pub(crate) fn of<M: ConjugateModel>(
         model: &M,
         settings: &DriverSettings,
@@ -49,7 +49,6 @@ impl ModelFit {
         }
     }
 
-    /// The fit with the gain of another iteration over all points.
     fn with_gain<M: ConjugateModel>(self, model: &M, mut globals: VectorGlobals) -> Self {
         let mut engine = Pointwise::new(model);
         let all: Vec<usize> = (0..model.points()).collect();
@@ -68,12 +67,12 @@ impl ModelFit {
         }
     }
 
-    /// The reasons to distrust a fit other than its status and a temperature above 1: equal components. Messages call a
-    /// component `part`. Messages number the components in the given order.
+    /// Returns the reasons not to trust a fit other than its status and a temperature above 1, such as equal
+    /// components. Messages call a component `part`, and number the components in the order `order`.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
-        // One nat per parameter: on average the parameters are more than a standard deviation away from their final
-        // values.
+        // One nat per parameter means that on average the parameters are more than a standard deviation away from their
+        // final values.
         if let Some(gain) = self.gain.filter(|gain| *gain > self.lambda.len() as f64) {
             verdict.against(Reason::new(
                 format!(
@@ -94,7 +93,7 @@ impl ModelFit {
     }
 }
 
-/// The identity that the checkpoint of a fit must match.
+/// Returns the identity that the checkpoint of a fit must match.
 pub fn identity<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,
@@ -114,7 +113,7 @@ pub fn identity<M: ConjugateModel>(
             })
             .to_string(),
         data_hash: data_hash.to_owned(),
-        // The arithmetic is plain double precision on every level.
+        // The arithmetic is plain double precision for every instruction set.
         simd: String::new(),
     }
 }

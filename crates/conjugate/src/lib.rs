@@ -1,20 +1,20 @@
-//! Conditionally conjugate models at scale: batch and stochastic variational inference, variational tempering.
+//! Conditionally conjugate models at scale: batch and stochastic variational inference, and variational tempering.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`driver`] | batch coordinate ascent and stochastic variational inference |
 //! | [`ends`] | two runs of an inferred temperature, from either end |
-//! | [`engine`] | what the drivers need of a model |
+//! | [`engine`] | the interface of a model to the drivers |
 //! | [`temper`], [`policy`] | temperature policies and their settings |
-//! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
+//! | [`documents`] | bags of words that can be streamed, and orders of visits |
 //! | [`lda`] | latent Dirichlet allocation |
-//! | [`family`], [`model`] | the class: families of globals, and what a model states |
-//! | [`pointwise`] | an engine of any model whose globals are one vector |
-//! | [`shards`] | points whose local steps are made elsewhere |
+//! | [`family`], [`model`] | the class of models: families of global parameters, and the interface of a model |
+//! | [`pointwise`] | an engine of any model with one vector of global parameters |
+//! | [`shards`] | points whose local steps other processes run |
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
 //! | [`plain`] | the model of one part, which fits are compared with |
-//! | [`fit`](mod@fit) | fitting a model under the loop's control |
-//! | [`several`] | several starts or sizes in one run, the best of which is kept |
+//! | [`fit`](mod@fit) | fits of a model in the common loop |
+//! | [`several`] | several starts or sizes in one run, which keeps the best one |
 //!
 //! ## Topics
 //!

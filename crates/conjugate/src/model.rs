@@ -1,4 +1,4 @@
-//! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
+//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7), the class of models that this crate fits.
 //!
 //! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
 //! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] under q(β), a vector of the same
@@ -22,17 +22,17 @@ pub struct Local {
     pub energy: f64,
     /// H(q(z_i)), in nats.
     pub entropy: f64,
-    /// Inner iterations, if the local step iterates.
+    /// Number of inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether an iterated local step satisfied its stopping rule.
+    /// Whether an iterated local step met its stopping rule.
     pub converged: bool,
 }
 
-/// The distinct sizes of points, ascending, with their numbers of points.
+/// Counts the points of each size. Returns the distinct sizes in ascending order, each with its number of points.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
     for size in sizes {
-        // Positive numbers sort as their bits do.
+        // The bits of positive numbers sort as the numbers do.
         *counts.entry(size.to_bits()).or_default() += 1.0;
     }
     let pairs = counts.into_iter();
@@ -41,51 +41,53 @@ pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
 
 /// A conditionally conjugate model with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory for a local step, which stores q(z_i) of the last point in it.
+    /// Memory of a local step, which stores q(z_i) of the last point.
     type Scratch: Default + Send;
 
-    /// A word for files.
+    /// Returns the model's name in files.
     fn name(&self) -> &'static str;
 
-    /// Number of data points.
+    /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// The size of a point, on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
+    /// Returns the size of a point, on which its normaliser depends (tokens, steps of a sequence). It is 1 if all
+    /// points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }
 
-    /// The distinct sizes of points, ascending, with their numbers of points.
+    /// Returns the distinct sizes of points in ascending order, each with its number of points.
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// The shards that run the local steps, if other processes have the points. [`points`](Self::points) then counts
-    /// all points, and functions of a single point are not called.
+    /// Returns the shards that run the local steps, if other processes have the points. [`points`](Self::points) then
+    /// counts the points of all shards, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
-    /// The families and priors of the global parameters.
+    /// Returns the families and priors of the global parameters.
     fn blocks(&self) -> &Blocks;
 
-    /// Initial natural parameters. The stream breaks their symmetry.
+    /// Returns initial natural parameters. The random stream breaks their symmetry.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
-    /// Offsets of the parameters of components, states or factors, which can be exchanged without changing the model.
+    /// Returns the ranges of natural parameters that belong to each component, state or factor. Permutations of these
+    /// do not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
-    /// The largest share of the random start in the statistics of a hot iteration of a cooling policy, which prevents
-    /// components from merging for good; see [`driver`](crate::driver).
+    /// Returns the largest share of the random start in the statistics of a hot iteration under a cooling policy. This
+    /// share prevents components from merging for good; see [`driver`](crate::driver).
     ///
     /// 0.1 suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated local steps.
-    /// Without them batch ascent need not be monotone. They begin at 0.5.
+    /// Returns the number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated
+    /// local steps. Without warm starts, the bound of batch ascent may fall. The values begin at 0.5.
     fn memory(&self) -> usize {
         0
     }
@@ -100,36 +102,36 @@ pub trait ConjugateModel: Sync {
         scratch: &mut Self::Scratch,
     ) -> Local;
 
-    /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
+    /// Adds `weight` · E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// After a global step, projects the natural parameters of the global parameters to the closest member of a smaller
-    /// family, if the model uses one.
+    /// Projects the natural parameters to the closest member of a smaller family after a global step, if the model uses
+    /// such a family.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }
 
-    /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
+    /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, at a value `t` of t(β). It is 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// The effect of the data's units on the bound of all points, in nats. If densities of standardised values are
-    /// reported in the original units, it is −Σ log of the scale of every known value. It does not affect how good a
-    /// fit is.
+    /// Returns the effect of the data's units on the bound of all points, in nats. If densities of standardised values
+    /// are reported in the original units, it is −Σ log of the scale of every known value. It does not affect how well
+    /// a model fits.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// The plain model of the same points, if there is one.
+    /// Returns the plain model of the same points, if there is one.
     fn plain(&self) -> Option<Plain> {
         None
     }
 
-    /// Whether the log normaliser depends on β. If it does not, log C(T) is known exactly.
+    /// Returns whether the log normaliser depends on β. If not, log C(T) has an exact formula.
     fn normaliser_depends_on_globals(&self) -> bool {
         true
     }
 
-    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If it is not (as for Gaussian components
+    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If not (as for Gaussian components
     /// with unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, which
     /// is Jensen's lower bound.
     fn partition_is_finite(&self) -> bool {
@@ -137,18 +139,18 @@ pub trait ConjugateModel: Sync {
     }
 }
 
-/// Two parts are twins if the distance between their distributions, in nats, is less than this share of their number of
-/// values.
+/// Two parts are twins if the distance between their distributions is less than this, in nats per value.
 ///
 /// The distance between components with equal data is 0. If one has twice the data of the other, it is an eighth of a
 /// nat per value. Components that distinguish points, even if only by noise, differ by about a nat per value, and by
 /// more with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of equal components, each component paired with the first equal one. Components without data are not twins.
+/// Finds pairs of equal components. Each component is paired with the first component that equals it. Components
+/// without data are not twins.
 ///
-/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
-/// depend on the origin and the units of the data.
+/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which
+/// does not depend on the origin and the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
     let prior = blocks.prior();

@@ -1,4 +1,4 @@
-//! A plain model of the same points as a baseline: one component for all points.
+//! A plain model of the same points as a baseline, with one component for all points.
 
 use jensen_math::special::lgamma;
 
@@ -16,10 +16,9 @@ pub struct Plain {
     pub within: f64,
 }
 
-/// Largest number of steps. One suffices unless values are missing, and a few suffice then.
+/// One step suffices if no values are missing, and a few suffice otherwise.
 const STEPS: usize = 100;
 
-/// The bound of a model with one component.
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     let mut engine = Pointwise::new(model);
     let mut globals = engine.start(0);
@@ -42,8 +41,8 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     bound
 }
 
-/// log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on their
-/// probabilities.
+/// Returns log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on
+/// their probabilities.
 pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
     let total = k as f64 * concentration;
     lgamma(total) - lgamma(total + count) + lgamma(concentration + count) - lgamma(concentration)

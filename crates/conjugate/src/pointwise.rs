@@ -17,21 +17,20 @@ const ANEW: Purpose = Purpose::new("parts that start anew");
 const PRIOR: Purpose = Purpose::new("prior globals");
 const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 
-/// Largest number of pieces of a batch, each with its own statistics.
+/// Largest number of pieces into which a batch is divided. Each piece has its own statistics.
 const PIECES: usize = 32;
-/// Smallest number of points in a piece.
 const PIECE: usize = 16;
 /// Number of draws of q(β) for the expected log normalisers of local temperatures.
 const TABLE_DRAWS: u64 = 32;
 /// Number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
-/// A point's inverse temperature has converged when it moves by less than this.
+/// A point's inverse temperature has converged when it changes by less than this.
 const SETTLED: f64 = 1e-3;
 
-/// λ, and the stored states of points.
+/// The global parameters λ, and the stored states of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
-    /// Natural parameters of q(β).
+    /// The natural parameters of q(β).
     pub lambda: Vec<f64>,
     pub(crate) memory: Vec<f64>,
 }
@@ -83,22 +82,20 @@ impl Snapshot for NormaliserTable {
     }
 }
 
-/// Any [`ConjugateModel`] as an engine.
+/// The engine of any [`ConjugateModel`].
 pub struct Pointwise<'a, M: ConjugateModel> {
     model: &'a M,
     heldout: Option<&'a M>,
-    /// The distinct sizes of points, with how many points have them.
     sizes: Vec<(f64, f64)>,
     log_jacobian: f64,
     statistics: Vec<f64>,
-    /// Natural parameters of the random start of a seed.
     origin: Option<(u64, Vec<f64>)>,
     /// Share of the start in the next global step, and the inverse temperature of the start.
     lean: (f64, f64),
 }
 
 impl<'a, M: ConjugateModel> Pointwise<'a, M> {
-    /// An engine of a model.
+    /// Creates an engine for a model.
     pub fn new(model: &'a M) -> Self {
         Self {
             model,
@@ -111,7 +108,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
         }
     }
 
-    /// Adds held-out points, which are scored if the driver requests it.
+    /// Adds held-out points, which the engine scores if the driver requests it.
     pub fn with_heldout(self, heldout: &'a M) -> Self {
         Self {
             heldout: Some(heldout),
@@ -120,7 +117,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// The local step of one point, with its own temperature if requested. Returns the temperature and τ.
+/// Makes the local step of one point, with its own temperature if requested. Returns the result and τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -164,8 +161,8 @@ fn solve<M: ConjugateModel>(
     }
 }
 
-/// The local steps of the points of a batch, added up in parts whose boundaries depend only on the number of points,
-/// and the stored states of the points, in sequence.
+/// Runs the local steps of the points of a batch. Returns the sum of their results and the stored states of the points,
+/// in order. The sum is over parts whose boundaries depend only on the number of points.
 pub(crate) fn solve_batch<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -378,7 +375,6 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         }
     }
 
-    /// Adds `untempered_elbo` and, with held-out points, `heldout_log_predictive` with its standard error.
     fn score(&mut self, globals: &VectorGlobals, record: Record) -> Record {
         let bound = untempered_bound(self.model, globals);
         let record = record.with("untempered_elbo", bound);
@@ -398,18 +394,16 @@ fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut start_stream(seed))
 }
 
-/// The key of the random start of a seed.
 pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its last
-/// visit, whichever is better.
+/// Computes E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
+/// last visit, whichever gives the larger bound.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
 
-/// The bounds of the points at E[t(β)].
 fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())
@@ -432,19 +426,19 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// The predictive quality of q(β) on held-out points: the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T =
-/// 1, a lower bound of the log predictive density in nats per point, with its standard error.
+/// Scores q(β) on held-out points. Returns the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T = 1, and its
+/// standard error. The mean is a lower bound of the log predictive density, in nats per point.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
+/// Computes the bound of a fit at T = 1 in nats, by local steps at T = 1 with unchanged global parameters.
 ///
 /// Iterated local steps have local optima. For each point the function uses the better of a fresh start and a
 /// continuation from the last visit.
 ///
-/// NaN if the points are in other processes that do not answer.
+/// Returns NaN if the points are in other processes that do not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {
@@ -454,7 +448,6 @@ pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -
     points - model.blocks().divergence(&globals.lambda)
 }
 
-/// The part of the points in [`untempered_bound`], given E[t(β)].
 pub(crate) fn bound_of_points<M: ConjugateModel>(
     model: &M,
     expected: &[f64],

@@ -5,7 +5,6 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper, cooled};
 
-/// Turns logarithms into probabilities in place.
 pub(crate) fn softmax(logs: &mut [f64]) {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
@@ -18,7 +17,8 @@ pub(crate) fn softmax(logs: &mut [f64]) {
     }
 }
 
-/// The inverse temperature that a policy without inference prescribes after `pass` passes; 1 for other policies.
+/// Returns the inverse temperature that a policy without inference prescribes after `pass` passes, and 1 for other
+/// policies.
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
@@ -27,7 +27,8 @@ pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// The smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for other policies.
+/// Returns the smallest inverse temperature that an inferring policy may choose after `pass` passes, and 0 for other
+/// policies.
 pub fn floor(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::Global(global) => cooled(global.cooling, 1.0 / global.hottest, pass),
@@ -36,7 +37,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether the schedule has ended, because the temperature has its final value or the cooling is over.
+/// Returns whether the schedule has ended, because the temperature has its final value or the cooling is over.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -49,27 +50,28 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
     }
 }
 
-/// q(y | r) of variational tempering with its prior and normalisers: a multinomial over temperatures.
+/// The distribution q(y | r) of variational tempering with its prior and normalisers, which is a multinomial over
+/// temperatures.
 ///
 /// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
 /// complete log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
-    /// 1/T_m.
+    /// The inverse temperatures 1/T_m.
     pub inverse: Vec<f64>,
-    /// log C(T_m).
+    /// The log normalisers log C(T_m), in nats.
     pub log_c: Vec<f64>,
-    /// r_m.
+    /// The probabilities r_m.
     pub r: Vec<f64>,
     /// The running estimate of Ē. It is absent before the first batch.
     pub energy: Option<f64>,
-    /// The spread of recent estimates of Ē around the running estimate, as a damped mean square.
+    /// Damped mean square of the deviations of recent estimates of Ē from the running estimate.
     pub energy_noise: f64,
 }
 
 impl Thermostat {
-    /// The initial state: r is uniform, or concentrated at the hottest temperature, or at T = 1 if the settings require
-    /// it.
+    /// Creates the initial state. r is uniform, or concentrated at the hottest temperature or at T = 1 if the settings
+    /// require it.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -97,7 +99,7 @@ impl Thermostat {
         self.r[0] = 1.0;
     }
 
-    /// E_q[1/T].
+    /// Returns E_q[1/T].
     pub fn mean_inverse(&self) -> f64 {
         self.r.iter().zip(&self.inverse).map(|(r, s)| r * s).sum()
     }
@@ -114,9 +116,10 @@ impl Thermostat {
         }
     }
 
-    /// r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is the exact
-    /// coordinate update. A weight below 1 prevents jumps of a near point mass caused by noise, and prevents cooling
-    /// before the global parameters have adapted. The bound is concave in r, so a partial step does not lower it.
+    /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is
+    /// the exact coordinate update. A weight below 1 prevents jumps of a near point mass due to noise, and prevents
+    /// cooling before the global parameters have adapted. The bound is concave in r, so a partial step does not lower
+    /// it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self
@@ -131,7 +134,7 @@ impl Thermostat {
         }
     }
 
-    /// The terms of the bound that involve only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    /// Returns the terms of the bound that contain only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
     pub fn bound(&self) -> f64 {
         let uniform = -(self.r.len() as f64).ln();
         self.r
@@ -208,7 +211,7 @@ mod tests {
         for never in ["global", "local", "none", "anneal=1"] {
             assert_eq!(floor(&never.parse().unwrap(), 9.0), 0.0);
         }
-        // A default applies if the user gives no value. Infinitely many passes mean no cooling.
+        // The default applies if the user gives no value. Infinitely many passes mean no cooling.
         let cooling = |text: &str| match text.parse::<Temper>().unwrap().with_cooling(0.5) {
             Temper::Global(g) => g.cooling,
             Temper::Local(l) => l.cooling,
@@ -219,7 +222,6 @@ mod tests {
         assert_eq!(cooling("global=inf"), None);
         assert_eq!(cooling("local"), None);
         assert_eq!(cooling("local=3"), Some(3.0));
-        // First temperatures and grids.
         let read = |text: &str| text.parse::<Temper>().unwrap();
         assert_eq!(
             read("anneal=2:5"),

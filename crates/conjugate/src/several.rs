@@ -1,8 +1,8 @@
-//! Several fits in one run, of which the best is kept: starts of a model, or models with different numbers of
-//! components.
+//! Several fits in one run, which keeps the best one. The candidates are starts of a model, or models with different
+//! numbers of components.
 //!
-//! The candidates are fitted one after another, each for a limited number of iterations. Budgets, trace, checkpoints
-//! and interruption work as in a single run.
+//! The run fits one candidate after another, each for a limited number of iterations. Budgets, trace, checkpoints and
+//! interruption work as in a single run.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,
@@ -14,13 +14,13 @@ use crate::fit::{ModelFit, identity};
 use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// One of the fits.
+/// One of several fits.
 pub struct Candidate<'a, M> {
-    /// The model.
+    /// The model to fit.
     pub model: &'a M,
-    /// The settings of its fit, with its own seed.
+    /// Settings of the fit, including its seed.
     pub settings: DriverSettings,
-    /// The amount added to its bound when candidates are compared, in nats.
+    /// The amount in nats that is added to the candidate's bound when candidates are compared.
     ///
     /// A mixture of K components has K! posterior modes that differ only by the components' labels. q describes one of
     /// them, and log K! adds the others to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006,
@@ -42,28 +42,24 @@ pub struct Ended {
 /// The best of several fits.
 #[derive(Clone, Debug)]
 pub struct BestFit {
-    /// The fit.
+    /// The best fit.
     pub fit: ModelFit,
-    /// The index of the candidate.
+    /// The index of the best candidate.
     pub chosen: usize,
-    /// The results of the candidates in order, or fewer if the run was stopped.
+    /// The results of the candidates in order. The list is shorter if the run was stopped.
     pub ended: Vec<Ended>,
 }
 
 type Inner = FitState<VectorGlobals, NormaliserTable>;
 
-/// State of a run.
+/// The state of a run over several candidates.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
-    /// The candidate that runs.
     at: u64,
-    /// Number of iterations before this candidate began.
     begun: u64,
     current: Inner,
     ended: Vec<Ended>,
-    /// The best candidate so far.
     best: Option<(u64, Inner)>,
-    /// Points that finished candidates used and skipped.
     points: [u64; 2],
 }
 
@@ -118,10 +114,8 @@ impl Snapshot for SeveralState {
     }
 }
 
-/// Fits candidates in sequence.
 struct Several<'a, M: ConjugateModel> {
     candidates: &'a [Candidate<'a, M>],
-    /// Largest number of iterations of each.
     each: u64,
     driver: Option<(u64, Driver<Pointwise<'a, M>>)>,
 }
@@ -138,7 +132,6 @@ impl<'a, M: ConjugateModel> Several<'a, M> {
         &mut self.driver.as_mut().expect("made above").1
     }
 
-    /// Ends the current candidate, and keeps it if it is the best.
     fn end(&mut self, state: &mut SeveralState, iterations: u64, status: Status) {
         let at = state.at;
         let output = self.driver(at).output(&state.current);
@@ -227,10 +220,10 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// The identity that a checkpoint of such a run must match: all models and seeds.
+/// Returns the identity that a checkpoint of such a run must match. It contains all models and seeds.
 ///
 /// # Panics
-/// Without a candidate.
+/// Panics if there is no candidate.
 pub fn identity_of_several<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -250,7 +243,7 @@ pub fn identity_of_several<M: ConjugateModel>(
             })
             .collect();
         first.settings["others"] = others.into();
-        // The iteration at which one ends determines the iterations of the next.
+        // The iteration at which one candidate ends determines the iterations of the next.
         first.settings["each"] = each.into();
     }
     first
@@ -262,7 +255,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fails if a checkpoint belongs to another run.
 ///
 /// # Panics
-/// Without a candidate.
+/// Panics if there is no candidate.
 pub fn fit_best<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -309,7 +302,6 @@ mod tests {
     use crate::models::{Covariance, Gaussians, Mixture};
     use crate::temper::Temper;
 
-    /// Three clusters on a line, in a fixed pattern.
     fn clusters() -> Gaussians {
         let data = (0..120).map(|i| f64::from(i % 3) * 6.0 + (f64::from(i) * 2.4).sin());
         Gaussians::new(Covariance::Full, 1, data.collect())
@@ -360,7 +352,7 @@ mod tests {
         assert_eq!(best.ended.len(), 10);
         let all: u64 = best.ended.iter().map(|ended| ended.iterations).sum();
         assert_eq!(outcome.iterations, all);
-        // Each is equal to its result alone.
+        // Each candidate has the same result as when fitted alone.
         let data = clusters();
         let model = Mixture::new(&data, 3, 1.0);
         let (mut silent, clock) = (Silent, || 0.0);

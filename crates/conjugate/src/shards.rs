@@ -1,9 +1,9 @@
 //! Points whose local steps other processes run, shard by shard.
 //!
-//! The data determine the number of shards, not the machines. In every step each shard solves its share of the batch
-//! ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds the parts
-//! over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to such points, and
-//! models such as [`Sampled`](crate::models::Sampled) contain one.
+//! The data, and not the machines, determine the number of shards. In every step each shard solves its share of the
+//! batch ([`step`], a function of points, global parameters and share) and returns a [`Part`]. The driver adds the
+//! parts over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to these
+//! points, and models such as [`Sampled`](crate::models::Sampled) contain one.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -12,37 +12,38 @@ use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, bound_of_points, solve_batch};
 use crate::temper::InverseTemperatures;
 
-/// The request to all shards in a step.
+/// A request to all shards in one step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// E[t(β)].
+    /// The expectations E[t(β)].
     pub expected: &'a [f64],
-    /// The temperature.
+    /// The temperature, or the grid of temperatures per point.
     pub heat: &'a Heat<'a, NormaliserTable>,
 }
 
-/// The result of a shard for its share of a batch.
+/// The result of one shard for its share of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// Sums over the points.
     pub sums: Sums,
-    /// Σ `E_q[T(x_i, z_i)]`, each weighted by its inverse temperature.
+    /// Expected statistics Σ `E_q[T(x_i, z_i)]`, each weighted by the point's inverse temperature.
     pub statistics: Vec<f64>,
 }
 
 /// The processes that run the local steps of points that this process does not have. After the first failure, every
 /// request fails.
 pub trait PointShards: Sync {
-    /// The sum over the tree of the parts of all shards. `None` if a shard did not answer.
+    /// Runs the local steps of all shards, and sums their parts over the tree. Returns `None` if a shard did not
+    /// answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
-    /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; `None` if a shard did
-    /// not answer.
+    /// Computes Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)], or returns
+    /// `None` if a shard did not answer.
     fn bound(&self, expected: &[f64]) -> Option<f64>;
 }
 
 impl Part {
-    /// The sum of two parts.
+    /// Adds another part.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         if self.statistics.is_empty() {
@@ -94,7 +95,6 @@ impl Ask<'_> {
     }
 }
 
-/// E[t(β)] of this model, from the request.
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {
@@ -103,8 +103,8 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
     Ok(expected)
 }
 
-/// Evaluates a shard: the local steps of the points of a share, for the output of [`Ask::write`]. The same arguments
-/// give the same bits on every machine.
+/// Runs the local steps of the points in `share`, for a request written by [`Ask::write`]. The same arguments give the
+/// same bits on every machine.
 ///
 /// # Errors
 /// Fails if the bytes are not a valid request, or belong to another model.
@@ -142,7 +142,7 @@ pub fn step<M: ConjugateModel>(
     Ok(solve_batch(model, &expected, share, &heat, &[]).0)
 }
 
-/// The part of a shard in [`PointShards::bound`], of an array of E[t(β)].
+/// Computes the contribution of a shard to [`PointShards::bound`]. `ask` contains the array E[t(β)].
 ///
 /// # Errors
 /// Fails if the bytes are not a valid array, or belong to another model.

@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use jensen_math::special;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// The grid of temperatures of global variational tempering.
+/// Settings of global variational tempering: its grid of temperatures and the updates of their distribution r.
 ///
 /// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
 /// while assignments are soft, so it begins at the hottest temperature.
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
     pub temperatures: usize,
-    /// The highest temperature. The lowest is 1, and they are spaced exponentially.
+    /// The highest temperature. The lowest is 1, and the temperatures are spaced exponentially.
     pub hottest: f64,
-    /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default topics
-    /// use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
+    /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default, topic
+    /// models use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
@@ -27,12 +28,12 @@ pub struct GlobalTempering {
     /// The weight of a new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the newest
     /// estimate of the corpus's expected log likelihood.
     pub damping: f64,
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has
-    /// none.
+    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has no
+    /// cooling.
     pub cooling: Option<f64>,
 }
 
-/// Default number of prior draws: the paper finds that fewer suffice.
+/// Default number of prior draws. The paper finds that fewer suffice.
 pub const DRAWS: usize = 100;
 
 /// The start of an inferred global temperature. Its objective can have two maxima, one near T = 1 and a hot one, and
@@ -40,26 +41,27 @@ pub const DRAWS: usize = 100;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatStart {
-    /// r uniform in stochastic fits, as in the paper, and at the hottest temperature in batch fits.
+    /// Uniform r in stochastic fits, as in the paper. In batch fits, r is concentrated at the hottest temperature.
     #[default]
     Warm,
-    /// At T = 1.
+    /// r is concentrated at T = 1.
     Cold,
-    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Of topics alone.
+    /// Both starts, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic
+    /// models support this.
     Both,
 }
 
 impl FromStr for HeatStart {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "warm" => Ok(Self::Warm),
             "cold" => Ok(Self::Cold),
             "both" => Ok(Self::Both),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "a temperature starts warm, cold or both, not `{text}`"
-            )),
+            ))),
         }
     }
 }
@@ -79,20 +81,21 @@ impl Default for GlobalTempering {
     }
 }
 
-/// The grid of inverse temperatures of local variational tempering.
+/// Settings of local variational tempering: the grid of inverse temperatures and their prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalTempering {
-    /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
+    /// Number M of inverse temperatures, at least 2. They are evenly spaced in [0, 1], including both ends.
     pub temperatures: usize,
-    /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the trapezoidal rule
-    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
+    /// Parameters a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the
+    /// trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has one of the M values, all
+    /// with equal probability.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this value,
-    /// which measures the change of the global parameters. Batch fits refresh them in every iteration.
+    /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
+    /// global parameters. Batch fits refresh them in every iteration.
     pub refresh: f64,
     /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
-    /// none.
+    /// no cooling.
     pub cooling: Option<f64>,
 }
 
@@ -107,11 +110,11 @@ impl Default for LocalTempering {
     }
 }
 
-/// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
-/// it rises linearly to 1; 0 without a cooling.
+/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
+/// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
-/// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
+/// Inferred temperatures converge to values that the model prefers, and these need not be 1. The cooling gradually
+/// removes the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -119,12 +122,12 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, for advice.
+/// The length of a fit, which messages with advice refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// The allowed numbers of passes, or of iterations of batch ascent.
+    /// Number of passes, or of iterations of batch ascent, that the fit may take.
     pub planned: f64,
-    /// A suitable number of passes of cooling.
+    /// Number of passes that a cooling should take in this fit.
     pub cooling: f64,
     /// The flag that extends the fit.
     pub flag: &'static str,
@@ -139,12 +142,12 @@ pub enum Temper {
     None,
     /// The temperature falls linearly in passes from `from` to 1.
     Anneal {
-        /// Length of the schedule in passes; in batch fits, in iterations.
+        /// Length of the schedule, in passes of stochastic fits or iterations of batch fits.
         passes: f64,
         /// The temperature at the start, at least 1.
         from: f64,
     },
-    /// Temperatures at given passes, linear in between and constant outside.
+    /// Temperatures at given passes, interpolated linearly in between and constant outside.
     Schedule(Vec<(f64, f64)>),
     /// One inferred temperature for all data (variational tempering).
     Global(GlobalTempering),
@@ -153,8 +156,8 @@ pub enum Temper {
 }
 
 impl Temper {
-    /// The linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the paper's
-    /// comparisons.
+    /// Returns the linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the
+    /// paper's comparisons.
     pub fn anneal(passes: f64) -> Self {
         let grid = GlobalTempering::default().grid();
         Self::Anneal {
@@ -163,8 +166,8 @@ impl Temper {
         }
     }
 
-    /// The policy with a cooling of the given number of passes, if it infers one common temperature and has no cooling.
-    /// Infinitely many passes mean no cooling.
+    /// Adds a cooling over `passes` passes, if the policy infers one common temperature and has no cooling. Infinitely
+    /// many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -178,13 +181,13 @@ impl Temper {
         self
     }
 
-    /// Whether two runs search for the final temperature, one from each end.
+    /// Returns whether the fit makes two runs that search for the final temperature from both ends of the grid.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that heats and
-    /// prescribes it.
+    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, if the policy heats
+    /// and prescribes the temperature.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -199,7 +202,7 @@ impl Temper {
         }
     }
 
-    /// The flags that make a fit with this policy end at temperature 1, if it ended hot.
+    /// Returns the flags with which a fit with this policy that ended hot would end at temperature 1.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -236,7 +239,7 @@ impl Temper {
         }
     }
 
-    /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
+    /// Returns the policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -247,20 +250,20 @@ impl Temper {
         }
     }
 
-    /// Checks the settings.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks the settings of the policy.
+    pub fn check(&self) -> Result<(), SettingError> {
         match self {
             Self::None => Ok(()),
             Self::Anneal { passes, from } => {
                 if !(passes.is_finite() && *passes > 0.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule needs a positive number of passes, not {passes}"
-                    ));
+                    )));
                 }
                 if !(from.is_finite() && *from >= 1.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule starts at a temperature of at least 1, not {from}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -270,10 +273,9 @@ impl Temper {
                     .iter()
                     .all(|&(pass, t)| pass.is_finite() && t.is_finite() && t >= 1.0);
                 if points.is_empty() || !ascending || !valid {
-                    return Err(
-                        "a schedule needs ascending passes with temperatures of at least 1"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "a schedule needs ascending passes with temperatures of at least 1",
+                    ));
                 }
                 Ok(())
             }
@@ -284,43 +286,41 @@ impl Temper {
             | Self::Local(LocalTempering {
                 cooling: Some(passes),
                 ..
-            }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
+            }) if !(passes.is_finite() && *passes > 0.0) => Err(SettingError::new(format!(
                 "a cooling schedule needs a positive number of passes, not {passes}"
-            )),
+            ))),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
-                    return Err(
-                        "global tempering needs two or more temperatures from 1 to a higher one"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs two or more temperatures from 1 to a higher one",
+                    ));
                 }
                 if g.draws == Some(0)
                     || g.every == Some(0)
                     || g.updates_per_pass <= 0.0
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
-                    return Err(
-                        "global tempering needs a positive number of draws and updates, and a damping in (0, 1]"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs a positive number of draws and updates, and a damping in \
+                         (0, 1]",
+                    ));
                 }
                 Ok(())
             }
             Self::Local(l) => {
                 if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
-                    return Err(
+                    return Err(SettingError::new(
                         "local tempering needs two or more temperatures and a positive sum of steps between \
-                         refreshes"
-                            .to_owned(),
-                    );
+                         refreshes",
+                    ));
                 }
                 if let Some((a, b)) = l.beta
                     && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
                 {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "the beta prior of inverse temperatures needs two numbers of at least 1, not {a} and {b}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -328,26 +328,25 @@ impl Temper {
     }
 }
 
-/// The syntax of a policy, for messages.
 const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
                         global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
 impl FromStr for Temper {
-    type Err = String;
+    type Err = SettingError;
 
-    /// Reads a policy:
+    /// Parses a policy:
     ///
     /// | text | policy |
     /// | --- | --- |
     /// | `none` | [`Temper::None`] |
     /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid by default |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
-    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, each of which then goes all the way, as in the paper |
-    /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
+    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, which are then undamped as in the paper |
+    /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`] with a cooling and the size of the grid; with A and B, 1/T is continuous and has a beta prior |
     ///
     /// `inf` passes never cool.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || POLICIES.to_owned();
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let wrong = || SettingError::new(POLICIES);
         let (name, rest) = match text.split_once('=') {
             None => (text, None),
             Some((name, rest)) => (name, Some(rest)),
@@ -358,13 +357,13 @@ impl FromStr for Temper {
                 let (pass, t) = point.split_once(':').ok_or_else(wrong)?;
                 Ok((number(pass)?, number(t)?))
             });
-            let schedule = Self::Schedule(points.collect::<Result<_, String>>()?);
+            let schedule = Self::Schedule(points.collect::<Result<_, SettingError>>()?);
             schedule.check()?;
             return Ok(schedule);
         }
         let mut values = rest.into_iter().flat_map(|rest| rest.split(':'));
         let passes = values.next().map(number).transpose()?;
-        // NaN is not a number of passes either.
+        // NaN fails every comparison, so it needs its own check.
         if passes.is_some_and(|passes| passes.is_nan() || passes <= 0.0) {
             return Err(wrong());
         }
@@ -418,30 +417,29 @@ impl FromStr for Temper {
         if values.next().is_some() {
             return Err(wrong());
         }
-        // Infinitely many passes of cooling mean no cooling. That is a valid request, but a fit cannot have it as a
-        // setting.
+        // Infinitely many passes of cooling mean no cooling. The text may ask for this, although a fit cannot have it
+        // as a setting.
         policy.clone().with_cooling(f64::INFINITY).check()?;
         Ok(policy)
     }
 }
 
-/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
-/// over topics or points.
+/// Largest number of temperatures. Each temperature costs a sum over topics or points, so a larger number is probably a
+/// typing error.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// A number of temperatures, or the default.
-fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
+fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
         Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
-        Some(_) => Err(format!(
+        Some(_) => Err(SettingError::new(format!(
             "a grid must have 2 to {MOST_TEMPERATURES} temperatures"
-        )),
+        ))),
     }
 }
 
 impl GlobalTempering {
-    /// The temperatures, ascending from 1.
+    /// Returns the temperatures, ascending from 1.
     pub fn grid(&self) -> Vec<f64> {
         let last = (self.temperatures.max(2) - 1) as f64;
         (0..self.temperatures)
@@ -450,17 +448,17 @@ impl GlobalTempering {
     }
 }
 
-/// Inverse temperatures that a point may have, with their prior.
+/// The inverse temperatures that a point may have, with their prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InverseTemperatures {
-    /// Ascending from 0 to 1.
+    /// Inverse temperatures, ascending from 0 to 1.
     pub values: Vec<f64>,
-    /// log π_m, up to one number for all of them.
+    /// Log prior probabilities log π_m, up to a common constant.
     pub log_prior: Vec<f64>,
 }
 
 impl InverseTemperatures {
-    /// The prior mean: the initial temperature of an unvisited point.
+    /// Returns the prior mean, which is the initial inverse temperature of an unvisited point.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);
@@ -469,15 +467,15 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// The inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal rule
-    /// times the density of the beta prior.
+    /// Returns the inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal
+    /// rule times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();
         let log_prior = match self.beta {
             None => vec![0.0; values.len()],
             Some((a, b)) => {
-                // 0 · log 0 is the density's exponent at an end that it does not vanish at.
+                // At an end where the density does not vanish, the exponent is 0 · log 0.
                 let power = |x: f64, n: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
                 let density = |(m, &s): (usize, &f64)| {
                     let end = if m == 0 || m == last {

@@ -1,6 +1,7 @@
 //! Writes `draws.csv` and `draws.nc` with known numbers to a folder, for `tests/python/check_draws.py`.
 //!
-//! Scalar k of draw d is (100 d + k) / 3, counted over all variables in column order; scalar k of the mean is k / 7.
+//! Scalar k of draw d is (100 d + k) / 3, where k counts the scalars of all variables in column order. Scalar k of the
+//! mean is k / 7.
 
 use std::path::PathBuf;
 

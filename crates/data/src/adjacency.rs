@@ -1,14 +1,14 @@
-//! Neighbouring regions: graphs of areal data.
+//! Graphs of neighbouring regions, for areal data.
 //!
-//! Three formats, distinguished by their content:
+//! There are three formats, distinguished by their content:
 //!
-//! - **INLA**: the number of nodes, followed for every node by its number, the number of its neighbours, and their
-//!   numbers;
-//! - **BUGS**: JSON with `num` (the number of neighbours of each node) and `adj` (their numbers, one node after
-//!   another);
+//! - **INLA**: the number of nodes, and for every node its number, the number of its neighbours, and the numbers of its
+//!   neighbours;
+//! - **BUGS**: JSON with `num` (the number of neighbours of each node) and `adj` (the numbers of these neighbours, one
+//!   node after another);
 //! - **edge list**: two numbers per line, separated by a comma or blanks. A header is skipped.
 //!
-//! Nodes are numbered from 0 if a 0 occurs in the file, and otherwise from 1.
+//! Nodes are numbered from 0 if a 0 occurs in the file, and from 1 otherwise.
 
 use std::path::Path;
 
@@ -24,10 +24,10 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// A graph from edges between nodes numbered from 0. Repeated edges count once.
+    /// Builds a graph from edges between nodes, which are numbered from 0. Repeated edges count once.
     ///
     /// # Errors
-    /// Fails if an edge leaves the graph or is a loop.
+    /// Fails if an edge has a node outside the graph or is a loop.
     pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, DataError> {
         let mut neighbours = vec![Vec::new(); nodes];
         for &(a, b) in edges {
@@ -47,7 +47,7 @@ impl Adjacency {
         Ok(Self { neighbours })
     }
 
-    /// Reads a graph.
+    /// Reads a graph from a file.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has none of the formats.
@@ -55,10 +55,10 @@ impl Adjacency {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Parses a graph in one of the three formats. `label` is its name in messages.
+    /// Parses a graph in one of the three formats. `label` is the name of the file in messages.
     ///
     /// # Errors
-    /// Fails if the bytes have none of the formats. The message points at the location.
+    /// Fails if the bytes have none of the formats. The message contains the position.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
@@ -86,26 +86,26 @@ impl Adjacency {
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// Number of edges.
+    /// Returns the number of edges.
     pub fn edges(&self) -> usize {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
 
-    /// The neighbours of every node, in order.
+    /// Returns the neighbours of every node in ascending order.
     pub fn neighbours(&self) -> &[Vec<usize>] {
         &self.neighbours
     }
 }
 
-/// Largest number of isolated nodes in a list of edges. More indicate a wrong number.
+/// The largest number of isolated nodes in a list of edges. A file with more isolated nodes probably has a mistyped
+/// number.
 const MOST_ALONE: usize = 10_000_000;
 
-/// A number in the file and its position.
 #[derive(Clone, Copy)]
 struct Token {
     value: usize,
@@ -113,7 +113,6 @@ struct Token {
     line: usize,
 }
 
-/// The numbers of a file, without comments.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;

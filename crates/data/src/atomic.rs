@@ -1,4 +1,4 @@
-//! Atomic writes: a file is either the old version or the complete new one.
+//! Atomic writes, after which a file is either the old version or the complete new one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::DataError;
 
-/// Writes `path` through `fill`: a temporary file in the same folder, fsync, rename over `path`, fsync of the folder.
+/// Writes the file `path` atomically. `fill` writes to a temporary file in the same folder, which is then synced to
+/// disk and renamed to `path`. Finally the folder is synced.
 ///
-/// On failure it leaves an old file unchanged and removes the temporary file. Errors name `path`.
+/// After a failure, an old file is unchanged and the temporary file is removed. Errors name `path`.
 pub fn write_atomic(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -17,7 +18,7 @@ pub fn write_atomic(
     write_and_rename(path, fill).map_err(|e| DataError::io("write", path, &e))
 }
 
-/// [`write_atomic`] for contents that are already in memory.
+/// Like [`write_atomic`], but writes `bytes`.
 pub fn write_atomic_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     write_atomic(path, |file| file.write_all(bytes))
 }
@@ -48,7 +49,6 @@ fn write_and_rename(
     sync_folder(folder)
 }
 
-/// The suffix of the names of temporary files.
 const ENDING: &str = ".tmp";
 
 /// Removes its file when dropped, unless it was renamed.
@@ -58,13 +58,13 @@ struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // The error that led here is the one to report.
+        // A failure to remove the file is ignored, because an earlier error is reported.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Opens a new hidden file next to the target. The process id and a counter make the names of concurrent writers
-/// differ.
+/// Opens a new hidden file next to the target. Its name contains the process id and a counter, so that concurrent
+/// writers have different files.
 fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Temporary, File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -76,7 +76,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
         ));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((Temporary { path }, file)),
-            // A killed process with the same id may have left it behind.
+            // A killed process with the same id may have left the file.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(e) => return Err(e),
         }
@@ -99,7 +99,6 @@ pub fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')
@@ -111,13 +110,13 @@ fn is_temporary(name: &str) -> bool {
     pair.is_some_and(|(id, count)| id.parse::<u32>().is_ok() && count.parse::<u64>().is_ok())
 }
 
-/// Makes a rename or a new entry durable.
+/// Syncs `folder` to disk, so that a rename or a new file in it survives a crash.
 #[cfg(unix)]
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems cannot open a folder as a file, so there the rename alone determines the durability.
+/// Does nothing, because other systems cannot open a folder as a file.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! The bytes of a file, mapped if it is large and uncompressed, and otherwise in memory.
+//! The bytes of a file, which are mapped if the file is large and uncompressed, and in memory otherwise.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -11,31 +11,32 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// Smallest length of a mapped file. Smaller files are copied, and no other process can change the copy.
+/// The smallest length of a mapped file in bytes. Smaller files are copied into memory, where no other process can
+/// change them.
 const MAPPED: u64 = 64 << 20;
 
-/// The bytes of a file.
+/// The bytes of a file, mapped or in memory.
 #[derive(Debug)]
 pub enum Bytes {
-    /// A read-only view of the file.
+    /// A file that is mapped into memory.
     Mapped(Mapped),
-    /// A copy.
+    /// The content of a file that was read.
     Held(Vec<u8>),
 }
 
 impl Bytes {
-    /// The bytes of a file, decompressed if its name ends in `.gz`.
+    /// Reads a file, and decompresses it if its name ends in `.gz`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or its compressed stream is damaged.
+    /// Fails if the file cannot be read or if its compressed stream is damaged.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
@@ -49,10 +50,10 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Rejects results of a file that was changed in the meantime. A copy in memory cannot change.
+    /// Checks that the file has not changed since it was opened. Bytes in memory cannot change.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         match self {
             Self::Mapped(mapped) => mapped.check_unchanged(),
@@ -72,9 +73,9 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader calls
-/// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
-/// read, which the command converts to an error.
+/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader must call
+/// [`Mapped::check_unchanged`] before it uses its results. If the file is truncated, reading a missing page raises a
+/// signal, which the command converts to an error.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
@@ -83,7 +84,7 @@ pub struct Mapped {
     stamp: Stamp,
 }
 
-/// A fingerprint of a file's contents.
+/// The length and modification time of a file. If either differs, the file has changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
@@ -110,7 +111,7 @@ impl Mapped {
         })
     }
 
-    /// Rejects results of a file that was changed after it was mapped.
+    /// Checks that the file has not changed since it was mapped.
     ///
     /// # Errors
     /// Fails if the file's length or modification time has changed.
@@ -127,7 +128,7 @@ impl Mapped {
         )))
     }
 
-    /// Returns the pages to the system, which keeps them as cache.
+    /// Releases the mapped pages from the memory of this process. The operating system keeps them in its cache.
     pub fn release(&self) {
         #[cfg(unix)]
         {

@@ -1,4 +1,4 @@
-//! Names of dimensions and labels along them, as in ArviZ and xarray.
+//! The names of dimensions and the labels along them, as in ArviZ and xarray.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
-/// Dimensions of variables and the labels of dimensions: `dims` and `coords` in ArviZ.
+/// The names of the dimensions of variables, and the labels along these dimensions: `dims` and `coords` in ArviZ.
 ///
-/// A dimension without a name is called `name_dim_0`, `name_dim_1`, …, as in ArviZ. A dimension without labels has the
-/// labels 0, 1, ….
+/// Dimensions without a name are called `name_dim_0`, `name_dim_1`, …, as in ArviZ. The labels of a dimension are 0, 1,
+/// … by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of a variable's dimensions in order, with null for a dimension without a name.
+    /// The names of each variable's dimensions in order. A dimension without a name is null.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
-    /// The labels along a dimension, by its name.
+    /// The labels along each dimension, by the name of the dimension.
     #[serde(default)]
     pub coords: BTreeMap<String, Labels>,
 }
 
-/// Labels along a dimension.
+/// The labels along a dimension.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Labels {
@@ -31,12 +31,12 @@ pub enum Labels {
     Whole(Vec<i64>),
     /// Numbers, such as times.
     Numbers(Vec<f64>),
-    /// Words.
+    /// Words, such as the names of schools.
     Words(Vec<String>),
 }
 
 impl Labels {
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),
@@ -45,12 +45,12 @@ impl Labels {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A label by its index, as text.
+    /// Returns the label at an index as text.
     pub fn text(&self, at: usize) -> String {
         match self {
             Self::Whole(labels) => labels[at].to_string(),
@@ -60,15 +60,14 @@ impl Labels {
     }
 }
 
-/// The format of such a file, for messages.
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
-    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of dimensions by
-    /// variable; `label` names it in messages.
+    /// Parses a JSON object with two members. `coords` maps each dimension to its labels (words or numbers), and `dims`
+    /// maps each variable to its dimensions. `label` is the name of the text in messages.
     ///
     /// # Errors
-    /// Fails if the text has other content, or names that are not allowed in files.
+    /// Fails if the text has another form, or if it contains names that are not allowed in files.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let refused = |why: String| DataError::invalid(format!("{label}: {why}"));
         let made: Self = serde_json::from_slice(bytes).map_err(|error| {
@@ -98,12 +97,12 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are neither dimension names nor labels.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// Adds the dimension names that a model declares, as defaults.
+    /// Returns these coordinates, with the names in `declared` for variables whose dimensions have no names yet.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;
@@ -114,8 +113,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. It ignores duplicate names, names that denote the draws, and lists with
-    /// the wrong number of dimensions.
+    /// Returns the names of a variable's dimensions, of which there are `sizes`. Duplicate names, names that denote the
+    /// draws, and lists with the wrong number of dimensions are ignored.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -128,8 +127,8 @@ impl Coordinates {
         names
     }
 
-    /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
-    /// [`DrawsVariable::display_names`]; none if no dimension has labels.
+    /// Returns the names of a variable's scalars with the labels of its dimensions, such as `theta[Choate]`, or `None`
+    /// if no dimension has labels. The order is that of [`DrawsVariable::display_names`].
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);
@@ -147,11 +146,11 @@ impl Coordinates {
         })
     }
 
-    /// Checks that all named dimensions exist, by the shapes of the written variables. `declared` contains the
-    /// dimensions of all variables that the model declares.
+    /// Checks that all named dimensions exist and have the right sizes. `declared` contains the dimensions of all
+    /// variables that the model declares, and `shapes` contains the shapes of the variables in the output.
     ///
     /// # Errors
-    /// Fails if the dimensions belong to an unknown variable or have the wrong number, or the labels belong to an
+    /// Fails if the dimensions belong to an unknown variable or have the wrong number, or if the labels belong to an
     /// unknown dimension or have the wrong number.
     pub fn check(
         &self,
@@ -228,7 +227,6 @@ impl Coordinates {
     }
 }
 
-/// The dimensions of draws.
 const SAMPLE: [&str; 2] = ["chain", "draw"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Data files of programs: name, format and bytes, so that a copy can be stored.
+//! Data files of programs with their names, formats and bytes, so that copies can be stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{HELD, read_bytes_within};
 use crate::{Cells, DataError, DataSet, Table};
 
-/// The format of data.
+/// The format of a data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
@@ -23,17 +23,18 @@ pub enum DataFormat {
 /// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// The file's name in messages.
+    /// The name of the file in messages.
     pub name: String,
-    /// The notation of the file.
+    /// The format of the file.
     pub format: DataFormat,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
 impl DataFile {
-    /// Reads a file. The extension determines the format. Without a known extension the content determines the format:
-    /// a brace begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
+    /// Reads a file. Its extension determines the format. If the extension is unknown, the content determines the
+    /// format: a brace starts JSON, an arrow among the first characters indicates an R dump, and anything else is a
+    /// table.
     ///
     /// # Errors
     /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`), or does
@@ -42,10 +43,10 @@ impl DataFile {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let bytes = read_bytes_within(path, most)?;
         let extension = path
@@ -80,24 +81,24 @@ impl DataFile {
         })
     }
 
-    /// Whether the file is a single list instead of a set of named values.
+    /// Returns whether the file is a single list instead of a set of named values.
     pub fn is_list(&self) -> bool {
         first_character(&self.bytes) == Some(b'[')
     }
 
-    /// The values.
+    /// Parses the values of the file.
     ///
     /// # Errors
-    /// If the file does not follow its format, or a value is not data.
+    /// Fails if the file does not follow its format, or if a value is not data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         self.parse_apart()?.whole()
     }
 
-    /// The values, with those that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
-    /// them.
+    /// Parses the values of the file. Values that are not data (strings, missing values) are kept separately, for
+    /// [`DataSet::refusal`].
     ///
     /// # Errors
-    /// If the file does not follow its format.
+    /// Fails if the file does not follow its format.
     pub fn parse_apart(&self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
@@ -106,10 +107,10 @@ impl DataFile {
         }
     }
 
-    /// The words of each column of a table that has words, in the order of their numbers.
+    /// Returns the words of each column of words in a table. Their order is that of their numbers.
     ///
     /// # Errors
-    /// If the table does not follow its format.
+    /// Fails if the table does not follow its format.
     pub fn levels(&self) -> Result<BTreeMap<String, Vec<String>>, DataError> {
         if self.format != DataFormat::Csv {
             return Ok(BTreeMap::new());
@@ -122,11 +123,11 @@ impl DataFile {
             .collect())
     }
 
-    /// The values, with words of a table numbered as in an `earlier` one.
+    /// Parses the values of the file, and numbers the words of a table as in `earlier`.
     ///
     /// # Errors
-    /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that the earlier table does not have in that
-    /// column.
+    /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that does not occur in the same column of
+    /// `earlier`.
     pub fn parse_like(&self, earlier: &Self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Csv => DataSet::from_csv_like(&self.bytes, &self.name, &earlier.levels()?),
@@ -135,7 +136,7 @@ impl DataFile {
     }
 }
 
-/// Whether a text begins with an assignment, as an R dump does.
+/// Returns whether a text starts with an assignment, as an R dump does.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

@@ -1,4 +1,4 @@
-//! Named values: the content of a data file, before a model declares types.
+//! Named values, which are the content of a data file before a model declares their types.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,11 +8,11 @@ use crate::error::DataError;
 use crate::table::{Cells, Table};
 use crate::{json, rdump};
 
-/// A scalar, a rectangular array of any rank, or a (rectangular array of) tuple.
+/// A scalar, a rectangular array of any rank, a tuple, or a rectangular array of tuples.
 ///
-/// `shape` lists the lengths from the outermost list inwards; a scalar has an empty shape. Elements are in row-major
-/// order of the nested lists: the last index runs fastest. A Stan matrix is a list of rows; a complex number is a
-/// trailing dimension of length 2 (real, imaginary).
+/// `shape` contains the lengths from the outermost list inwards, and is empty for a scalar. Elements are in row-major
+/// order of the nested lists, in which the last index changes fastest. A Stan matrix is a list of rows. A complex
+/// number is a trailing dimension of length 2 (real, imaginary).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
@@ -22,17 +22,17 @@ pub struct Value {
 /// The elements of a [`Value`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elements {
-    /// Every literal was written as an integer (also used for arrays without elements).
+    /// Integers, if every literal was written as an integer. An array without elements also has this type.
     Int(Vec<i64>),
-    /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
+    /// Reals, if at least one literal had a decimal point or an exponent, was not finite, or did not fit into 64 bits.
     Real(Vec<f64>),
-    /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. Its shape is the array's shape followed by that of the slot.
+    /// The slots of a tuple in order. For an array of tuples, each slot contains the values of this slot in *all*
+    /// tuples, and the shape of its value is the shape of the array followed by the shape of the slot.
     Tuple(Vec<Value>),
 }
 
 impl Value {
-    /// An integer scalar.
+    /// Creates an integer scalar.
     pub fn int(x: i64) -> Self {
         Self {
             shape: Vec::new(),
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// A real scalar.
+    /// Creates a real scalar.
     pub fn real(x: f64) -> Self {
         Self {
             shape: Vec::new(),
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Integers in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of integers in row-major order. Fails if the number of elements is not the product of `shape`.
     pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl Value {
         })
     }
 
-    /// Reals in row-major order. Fails if their number is not the product of `shape`.
+    /// Creates an array of reals in row-major order. Fails if the number of elements is not the product of `shape`.
     pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -66,7 +66,7 @@ impl Value {
         })
     }
 
-    /// A tuple of the given slots.
+    /// Creates a tuple with the given slots.
     pub fn tuple(slots: Vec<Value>) -> Self {
         Self {
             shape: Vec::new(),
@@ -74,22 +74,21 @@ impl Value {
         }
     }
 
-    /// Creates a value for a reader, which has checked the shape while reading.
     pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
         Self { shape, elements }
     }
 
-    /// Lengths from the outermost list inwards; empty for a scalar.
+    /// Returns the lengths from the outermost list inwards. The shape of a scalar is empty.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn elements(&self) -> &Elements {
         &self.elements
     }
 
-    /// Number of elements: numbers, or tuples for an array of tuples.
+    /// Returns the number of elements, which are numbers, or tuples for an array of tuples.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Int(v) => v.len(),
@@ -98,15 +97,15 @@ impl Value {
         }
     }
 
-    /// Whether the value is an array without elements.
+    /// Returns whether the value is an array without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The product of a shape, or `None` on overflow.
+/// Returns the product of a shape, or `None` if it overflows.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
-    // A zero in any position makes the array empty, for any other lengths.
+    // A length of zero makes the array empty, whatever the other lengths are.
     if shape.contains(&0) {
         return Some(0);
     }
@@ -122,7 +121,7 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
-/// Largest integer that a cell of a table stores exactly.
+/// The largest integer that a cell of a table stores exactly.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Named values in the order in which they were written.
@@ -130,47 +129,45 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub struct DataSet {
     entries: Vec<(String, Value)>,
     index: BTreeMap<String, usize>,
-    /// Number of rows, if the values are the columns of a table.
+    /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
-    /// Variables whose values are not data, with the reason.
     refused: BTreeMap<String, DataError>,
-    /// Columns of words, whose values are the words' numbers, with the location of the first word.
+    /// The columns of words, whose values are the numbers of the words, with the location of the first word.
     words: BTreeMap<String, DataError>,
 }
 
 impl DataSet {
-    /// A data set without variables, for models that need none.
+    /// Creates an empty data set, for models that need no data.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a data file, in the format that [`DataFile::read`] finds.
+    /// Reads a data file in the format that [`DataFile::read`] finds.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         DataFile::read(path)?.parse()
     }
 
-    /// Parses Stan JSON; `label` names the text in errors. See [`json`].
+    /// Parses Stan JSON, which [`json`] describes. `label` is the name of the text in errors.
     ///
     /// # Errors
-    /// If the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or if a value is not data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
 
-    /// The data as Stan JSON, which is read back to the same values.
+    /// Returns the data as Stan JSON. Parsing it gives the same values.
     pub fn to_json(&self) -> String {
         json::write(self)
     }
 
-    /// Parses an R dump; `label` names the text in errors. See [`rdump`].
+    /// Parses an R dump, which [`rdump`] describes. `label` is the name of the text in errors.
     ///
     /// # Errors
-    /// If the text does not follow the format, or a value is not data.
+    /// Fails if the text does not follow the format, or if a value is not data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data set, if all values of the file are data.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -178,35 +175,34 @@ impl DataSet {
         }
     }
 
-    /// Notes a variable whose value in the file is not data.
     pub(crate) fn refuse(&mut self, name: String, error: DataError) {
         self.refused.insert(name, error);
     }
 
-    /// The reason why the value of a variable in a file is not data. Files may contain values that a program does not
-    /// use, such as strings.
+    /// Returns the reason why the value of a variable in the file is not data. Files may contain values that a program
+    /// does not use, such as strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
     }
 
-    /// Whether the variable was in the file.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of integers is an array of integers,
-    /// and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
-    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
-    /// with an empty cell.
+    /// Parses a table in CSV or text. `label` is the name of the table in errors.
+    ///
+    /// A column of integers becomes an array of integers, and a column of other numbers becomes an array of reals.
+    /// Words are numbered from 1 in alphabetical order, and [`words`](Self::words) identifies their columns. A column
+    /// with both numbers and words, or with an empty cell, is [refused](Self::refusal).
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, the ordered words of an
-    /// earlier table. A word then has the same number in both tables.
+    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, which are the ordered
+    /// words of an earlier table. A word then has the same number in both tables.
     ///
     /// # Errors
-    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among a column's levels.
+    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among the levels of its column.
     pub fn from_csv_like(
         bytes: &[u8],
         label: &str,
@@ -250,24 +246,24 @@ impl DataSet {
                 ),
                 false => Value::reals(vec![table.rows()], numbers),
             };
-            // Names of columns are distinct.
+            // The names of columns are distinct.
             data.insert(&column.name, value?);
         }
         Ok(data)
     }
 
-    /// The location of the first word, if the values of a variable are codes of words. Such values identify groups and
-    /// are not measurements.
+    /// Returns the location of the first word if the values of a variable are numbers of words. Such a variable
+    /// identifies groups and is not a measurement.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
 
-    /// The number of rows, if the data are a table.
+    /// Returns the number of rows, or `None` if the data are not a table.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
 
-    /// Adds a variable; returns `false` and changes nothing if the name exists.
+    /// Adds a variable. Returns `false` and changes nothing if the name exists.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {
@@ -278,25 +274,25 @@ impl DataSet {
         true
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.index.get(name).map(|i| &self.entries[*i].1)
     }
 
-    /// Variables in the order in which they were written.
+    /// Iterates over the variables in the order in which they were written.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.entries
             .iter()
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Variables in the order in which they were written, by value.
+    /// Iterates over the variables by value, in the order in which they were written.
     pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
         self.entries.into_iter()
     }
 
-    /// Appends arrays to the arrays of the same names along their first dimension. Variables that are missing in one of
-    /// them, or have different kinds, stay unchanged.
+    /// Appends the arrays of `more` to the arrays of the same names, along their first dimension. Variables that only
+    /// one data set contains, or that have different kinds, stay unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {
@@ -315,17 +311,17 @@ impl DataSet {
         self
     }
 
-    /// Names in the order in which they were written.
+    /// Iterates over the names in the order in which they were written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(name, _)| name)
     }
 
-    /// Number of variables.
+    /// Returns the number of variables.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are no variables.
+    /// Returns whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

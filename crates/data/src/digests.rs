@@ -1,4 +1,4 @@
-//! The files of a run's folder at the time of writing: `digests.json`.
+//! The digests of the files in a run's folder when they were written, in `digests.json`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,11 +13,11 @@ use crate::error::DataError;
 use crate::files::read_optional;
 use crate::run_dir::{Artefact, RunDir};
 
-/// SHA-256 of files, by their names in the folder.
+/// The SHA-256 digests of files, by the names of the files in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
-/// The contents of the file of digests. `digest` protects the file itself.
+/// The content of `digests.json`, in which `digest` protects the file itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -26,7 +26,7 @@ struct Stored {
 }
 
 impl Digests {
-    /// Records a file of the folder.
+    /// Records the digest of a file of the folder.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -37,7 +37,7 @@ impl Digests {
         Ok(())
     }
 
-    /// Records a file that will be written with these bytes.
+    /// Records the digest of a file that will be written with these bytes.
     pub fn note_bytes(&mut self, name: &str, bytes: &[u8]) {
         self.0.insert(name.to_owned(), hex(Sha256::digest(bytes)));
     }
@@ -57,19 +57,18 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
-    /// The names of the files in a folder, if its digests can be read.
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        // Names of files of the folder, including those written since.
+        // A name must not lead out of the folder.
         let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// The digests of a folder; `None` for the folder of a killed run.
+    /// Reads the digests of a folder. Returns `None` for the folder of a killed run.
     ///
     /// # Errors
-    /// Fails if the digests were changed, or are missing from a folder with a result.
+    /// Fails if the digests were changed, or if a folder with a result has none.
     pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
@@ -93,8 +92,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, if it is the original archive. Archives have their own digests, which
-    /// detect damage but not an archive of another fit. `None` if there was no archive.
+    /// Reads an archive of a folder, and checks that it has not changed. Archives have their own digests, which detect
+    /// damage but not an archive of another fit. Returns `None` if there was no archive.
     ///
     /// # Errors
     /// Fails if the archive cannot be read, is missing, or is another file.
@@ -116,11 +115,11 @@ impl Digests {
         }
     }
 
-    /// Rejects a folder whose files were changed. It does not check missing files and folders without digests, such
-    /// as those of killed runs, because their readers do. [`Digests::archive`] checks archives.
+    /// Checks that the files of a folder have not changed. It ignores missing files, and folders without digests such
+    /// as the folders of killed runs, because their readers check them. Archives are checked by [`Digests::archive`].
     ///
     /// # Errors
-    /// Fails if a file or the digests were changed.
+    /// Fails if a file or the digests have changed.
     pub fn check(folder: &RunDir) -> Result<(), DataError> {
         let files = Self::read(folder)?.unwrap_or_default().0;
         for (name, digest) in files.iter().filter(|(name, _)| !is_archive(name)) {

@@ -1,19 +1,20 @@
-//! Posterior draws with names and shapes, the input of the writers of draws.
+//! Posterior draws with names and shapes, which the writers of draws take as input.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A model variable with stored draws.
+/// A variable of a model with draws.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawsVariable {
-    /// The name as the model declares it. A slot of a tuple is a separate variable, named `t:1` as in CmdStan.
+    /// The name as the model declares it. Each slot of a tuple is a separate variable, named `t:1` as in CmdStan.
     pub name: String,
-    /// Sizes; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    /// The sizes of the dimensions, which are empty for a scalar. A complex number has a trailing dimension of size 2
+    /// (real, imaginary).
     pub shape: Vec<usize>,
 }
 
 impl DrawsVariable {
-    /// A variable of the given name and sizes.
+    /// Creates a variable with the given name and sizes.
     pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
@@ -21,17 +22,17 @@ impl DrawsVariable {
         }
     }
 
-    /// Number of scalars in one draw.
+    /// Returns the number of scalars in one draw.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether a variable has size zero, so that the writers omit it.
+    /// Returns whether the variable has no elements. Writers omit these variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Names of the scalars in CmdStan's order and spelling: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
+    /// Returns the names of the scalars in the order and spelling of CmdStan: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
     pub fn scalar_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             index
@@ -40,7 +41,7 @@ impl DrawsVariable {
         })
     }
 
-    /// Names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
+    /// Returns the names of the scalars in the same order and in the notation for users: `theta[1]`, `Sigma[2,1]`.
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -68,15 +69,15 @@ impl DrawsVariable {
     }
 }
 
-/// Whether a name means the same in a CSV header and as a path in a NetCDF file as in the model.
+/// Returns whether a name is valid in the header of a CSV file and as a path in a NetCDF file.
 pub(crate) fn is_storable_name(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with the log densities needed to assess them.
+/// Draws from an approximation, with the log densities that are needed to assess them.
 ///
-/// `draws` holds one row per draw; a row holds the variables one after the other, and a variable holds its scalars in
+/// `draws` has one row per draw. A row contains the variables one after the other, and the scalars of a variable are in
 /// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
@@ -89,10 +90,11 @@ pub struct DrawsTable {
 }
 
 impl DrawsTable {
-    /// Checks the names and the lengths: `log_p.len()` draws, each a row with all scalars of the variables.
+    /// Creates a table of `log_p.len()` draws, and checks names and lengths. `draws` has one row per draw, with all
+    /// scalars of the variables.
     ///
-    /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), `log_g` the
-    /// approximation's log density there, so that `log_p − log_g` is the log importance weight.
+    /// `log_p` is the log density of the model at each draw on the unconstrained scale, including the log-Jacobian, and
+    /// `log_g` is the log density of the approximation. The log importance weight is `log_p − log_g`.
     pub fn new(
         variables: Vec<DrawsVariable>,
         draws: Vec<f64>,
@@ -137,10 +139,10 @@ impl DrawsTable {
         })
     }
 
-    /// The table with the values at the mean of the approximation, laid out as a [row](Self::row).
+    /// Adds the values at the mean of the approximation, in the layout of a [row](Self::row).
     ///
     /// # Errors
-    /// Fails if the number differs from that of a row.
+    /// Fails if the number of values differs from the length of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(
@@ -153,7 +155,7 @@ impl DrawsTable {
         Ok(self)
     }
 
-    /// The table of at most the first draws.
+    /// Keeps at most the first `draws` draws.
     #[must_use]
     pub fn first(mut self, draws: usize) -> Self {
         self.draws.truncate(draws.saturating_mul(self.width));
@@ -162,53 +164,53 @@ impl DrawsTable {
         self
     }
 
-    /// The variables in order.
+    /// Returns the variables in order.
     pub fn variables(&self) -> &[DrawsVariable] {
         &self.variables
     }
 
-    /// Number of draws.
+    /// Returns the number of draws.
     pub fn len(&self) -> usize {
         self.log_p.len()
     }
 
-    /// Whether there are no draws.
+    /// Returns whether there are no draws.
     pub fn is_empty(&self) -> bool {
         self.log_p.is_empty()
     }
 
-    /// Scalars in one draw.
+    /// Returns the number of scalars per draw.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// One draw: all variables, each column-major.
+    /// Returns one draw, with all variables in column-major order.
     pub fn row(&self, draw: usize) -> &[f64] {
         &self.draws[draw * self.width..(draw + 1) * self.width]
     }
 
-    /// All draws of one scalar, counted over all variables in column order.
+    /// Returns all draws of one scalar. `scalar` is the index of the scalar among all scalars, in column order.
     pub fn column(&self, scalar: usize) -> Vec<f64> {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values. For
-    /// example, the mean of log σ corresponds to the median of σ.
+    /// Returns the values at the unconstrained mean of the approximation, if known. This is not the mean of the values.
+    /// For example, the mean of log σ corresponds to the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }
 
-    /// Log density of the model at each draw.
+    /// Returns the log density of the model at each draw.
     pub fn log_p(&self) -> &[f64] {
         &self.log_p
     }
 
-    /// Log density of the approximation at each draw.
+    /// Returns the log density of the approximation at each draw.
     pub fn log_g(&self) -> &[f64] {
         &self.log_g
     }
 
-    /// Log importance weights `log_p − log_g`, neither smoothed nor normalised.
+    /// Returns the log importance weights `log_p − log_g`, neither smoothed nor normalised.
     pub fn log_weights(&self) -> Vec<f64> {
         self.log_p
             .iter()
@@ -217,7 +219,7 @@ impl DrawsTable {
             .collect()
     }
 
-    /// CmdStan's names of all scalars, in column order.
+    /// Returns CmdStan's names of all scalars in column order.
     pub fn scalar_names(&self) -> Vec<String> {
         self.variables
             .iter()

@@ -1,21 +1,16 @@
-//! Elements of binary arrays, as bytes in a file.
+//! The elements of binary arrays, as bytes in a file.
 
-/// The storage of an array's elements in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Element {
-    /// Unsigned bytes: grey levels, labels, truth values.
+    /// Unsigned bytes, such as grey levels, labels and booleans.
     Byte,
-    /// Numbers of `width` bytes.
     Number {
-        /// Bytes of an element.
         width: usize,
-        /// The number in that many bytes.
         convert: fn(&[u8]) -> f64,
     },
 }
 
 impl Element {
-    /// Bytes of an element.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Byte => 1,
@@ -23,7 +18,6 @@ impl Element {
         }
     }
 
-    /// The number in the bytes of one element.
     pub(crate) fn number(&self, bytes: &[u8]) -> f64 {
         match self {
             Self::Byte => f64::from(bytes[0]),
@@ -32,18 +26,13 @@ impl Element {
     }
 }
 
-/// A file's description of its array.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// Extents.
     pub(crate) shape: Vec<usize>,
-    /// The type of its elements.
     pub(crate) element: Element,
-    /// The offset of the first element.
     pub(crate) start: usize,
 }
 
-/// The element of a primitive type under a byte order.
 macro_rules! element {
     ($t:ty, $from:ident) => {
         $crate::elements::Element::Number {

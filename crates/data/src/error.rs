@@ -1,74 +1,73 @@
-//! Errors of files and of their data.
+//! Errors of files and of the data in them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Every error of this crate. `Display` is the full message meant for the user.
+/// The error type of this crate. `Display` prints the full message for the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The operating system refused a file operation.
+    /// A file operation failed.
     Io {
-        /// The failed action, as a verb phrase: `write`, `read`, `create the folder`.
+        /// The operation as a verb phrase, such as `write`, `read` or `create the folder`.
         action: &'static str,
-        /// The file or folder in the user's terms (never a temporary file).
+        /// The file or folder that the user named, which is never a temporary file.
         path: PathBuf,
-        /// The kind of failure, for programs.
+        /// The kind of the error, for programs.
         kind: std::io::ErrorKind,
-        /// The system's message, with advice if the cause is well known.
+        /// The message of the operating system, with advice if the cause is well known.
         message: String,
     },
     /// A data file does not follow its format.
     Parse(Box<ParseError>),
     /// A variable is not in the data.
     Missing {
-        /// The requested variable.
+        /// The name of the variable.
         name: String,
-        /// The type that the model declares, if the caller gave it.
+        /// The type that the model declares, or an empty text if the caller did not state it.
         expected: String,
         /// The most similar name in the data, if one is close.
         suggestion: Option<String>,
-        /// The names in the data, in file order.
+        /// The names in the data, in the order of the file.
         available: Vec<String>,
     },
-    /// A variable has another type or shape.
+    /// A variable has a type or shape other than the declared one.
     Mismatch {
-        /// The variable, with tuple fields appended as `t.1`.
+        /// The name of the variable, to which tuple slots are appended as in `t.1`.
         variable: String,
         /// The declared type with its sizes, for example `array[8] real`.
         expected: String,
-        /// The content of the data, for example `7 numbers (shape [7])`.
+        /// A description of the data, for example `7 numbers (shape [7])`.
         found: String,
     },
-    /// The caller's own input is inconsistent (wrong lengths, a foreign folder, an unreadable artefact).
+    /// An input of the caller is inconsistent, such as wrong lengths, a foreign folder, or an unreadable artefact.
     Invalid {
         /// The full message.
         message: String,
     },
 }
 
-/// A position in a data file and the error there.
+/// An error at a position of a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// The file, or the caller's label for a text.
+    /// The name of the file, or the caller's label for a text.
     pub source: String,
-    /// 1-based line.
+    /// The line, counted from 1.
     pub line: usize,
-    /// 1-based column in characters.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The message.
+    /// A description of the error.
     pub message: String,
     /// The part of the line around the position.
     pub excerpt: String,
-    /// Number of characters of `excerpt` before the position.
+    /// The number of characters of `excerpt` before the position.
     pub excerpt_offset: usize,
 }
 
-/// The number of the error `EMFILE` on Unix.
 const TOO_MANY_FILES: i32 = 24;
 
 impl DataError {
-    /// Wraps a system error with the file's name for the user.
+    /// Creates an error from an error of the operating system. `path` is the file that the user named.
     pub fn io(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let advice = match error.kind() {
@@ -80,7 +79,8 @@ impl DataError {
             }
             _ => "",
         };
-        // `kind` has a clear description for most system errors. Other errors have their own text.
+        // `kind` describes most errors of the operating system clearly. For other errors, the system's own text is
+        // used.
         let text = match error.raw_os_error() {
             Some(_) if error.kind() == K::NotFound => "there is no such file or folder".to_owned(),
             Some(_) if error.kind().to_string() != "uncategorized error" => {

@@ -1,4 +1,4 @@
-//! Functions for whole files and folders.
+//! Functions that read, write and list whole files and folders.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// Default limit on the bytes of inputs of unknown length (a pipe, a device, a compressed file).
+/// The default limit on the bytes of inputs of unknown length, which are pipes, devices and compressed files.
 pub const HELD: u64 = 1 << 30;
 
-/// The bytes of a file.
+/// Reads the bytes of a file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is a pipe or a device with more than a gibibyte.
+/// Fails if the file cannot be read, or if it is a pipe or a device with more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// The bytes of a file, with a limit, and at most a gibibyte from a pipe or a device.
+/// Reads a file of at most `most` bytes. The limit for a pipe or a device is a gibibyte.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or exceeds a limit.
+/// Fails if the file cannot be read or exceeds the limit.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
@@ -41,7 +41,7 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     })
 }
 
-/// A limit such as `256 MiB`, in the largest unit of which it is an integer multiple.
+/// Formats a number of bytes, such as `256 MiB`, in the largest unit of which it is an integer multiple.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
@@ -51,14 +51,13 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
     }
 }
 
-/// The bytes of a reader, up to a limit.
 pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Rejects paths that are neither a file nor a folder, because a reader might wait forever.
+/// Checks that the path is a file or a folder, because a reader of anything else might wait forever.
 ///
 /// # Errors
 /// Fails if the path is a pipe, a socket or a device.
@@ -72,10 +71,10 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// A text file.
+/// Reads a text file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is not UTF-8. The message names the location.
+/// Fails if the file cannot be read, or if it is not UTF-8, in which case the message contains the location.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -86,8 +85,8 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The text of the file `name` in the first folder that has it. After resolving links, the file must be inside the
-/// folder. `None` if no folder has it.
+/// Reads the file `name` from the first of `folders` that contains it, or returns `None` if none of them does. After
+/// symbolic links are resolved, the file must be inside the folder.
 ///
 /// # Errors
 /// Fails if the file is outside the folder or cannot be read.
@@ -108,7 +107,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
     Ok(None)
 }
 
-/// The bytes of a file; `None` if the file does not exist.
+/// Reads the bytes of a file, or returns `None` if the file does not exist.
 ///
 /// # Errors
 /// Fails if the file exists and cannot be read.
@@ -120,7 +119,7 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     }
 }
 
-/// Creates a folder and its parents, if they do not exist.
+/// Creates a folder and its parents if they do not exist.
 ///
 /// # Errors
 /// Fails if the folder cannot be created.
@@ -141,7 +140,7 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// The entries of a folder by name, or none if the folder does not exist.
+/// Lists the entries of a folder, sorted by name. Returns an empty list if the folder does not exist.
 ///
 /// # Errors
 /// Fails if the folder exists and cannot be read.
@@ -160,10 +159,10 @@ pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// Removes the files of a folder with this extension, except those in subfolders.
+/// Removes the files with the given extension from a folder, but not from its subfolders.
 ///
 /// # Errors
-/// Fails if one cannot be removed.
+/// Fails if a file cannot be removed.
 pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
     for path in list_folder(folder)? {
         if path.is_file() && path.extension().is_some_and(|e| e == extension) {

@@ -1,4 +1,4 @@
-//! IDX, the format of the MNIST digits: one array of bytes or numbers, big-endian.
+//! IDX, the format of the MNIST digits, which contains one big-endian array of bytes or numbers.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 use crate::table::read_bytes;
 
-/// The elements of an IDX array, the last index fastest.
+/// The elements of an IDX array in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IdxElements {
     /// Unsigned bytes, such as pixels and labels.
@@ -18,14 +18,14 @@ pub enum IdxElements {
 /// An array from an IDX file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Idx {
-    /// Extents.
+    /// The size along each dimension.
     pub shape: Vec<usize>,
-    /// Elements.
+    /// The elements in row-major order.
     pub elements: IdxElements,
 }
 
 impl Idx {
-    /// The bytes, if the array holds bytes.
+    /// Returns the bytes, or `None` if the elements are other numbers.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.elements {
             IdxElements::Bytes(bytes) => Some(bytes),
@@ -34,18 +34,19 @@ impl Idx {
     }
 }
 
-/// Reads an IDX file. If its name ends in `.gz`, this decompresses it first.
+/// Reads an IDX file, and decompresses it first if its name ends in `.gz`.
 ///
 /// # Errors
-/// Fails if the file cannot be read or is not an IDX file with the stated size.
+/// Fails if the file cannot be read, or if it is not an IDX file of the stated size.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }
 
-/// Reads an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the elements.
+/// Parses an IDX array. It consists of two zero bytes, a type, the number of dimensions, their sizes as 32-bit numbers,
+/// and the elements.
 ///
 /// # Errors
-/// Fails if the bytes have another format, or their number differs from the stated size.
+/// Fails if the bytes have another format, or if their number differs from the stated size.
 pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     let header = header(bytes, label)?;
     let rest = &bytes[header.start..];
@@ -61,7 +62,8 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Shape, element type and offset of the elements of an IDX array, all of which are present.
+/// Parses the header of an IDX array, which gives the shape and the type and offset of the elements. Checks that all
+/// elements are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is not an IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {

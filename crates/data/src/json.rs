@@ -1,12 +1,12 @@
-//! Stan JSON: one object whose members are the data variables.
+//! Stan JSON, which is one object whose members are the data variables.
 //!
 //! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`,
-//! … are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them:
-//! bare or quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null
-//! are not data.
+//! … are tuples, and a pair `[re, im]` is a complex number. Non-finite numbers are written as CmdStan accepts them, as
+//! bare or quoted `NaN`, `Inf` or `Infinity` with an optional sign. Quoted words may have any case. Strings, booleans
+//! and null are not data.
 //!
-//! The parser fills flat vectors while it reads, without an intermediate tree, so the conversion of numbers dominates
-//! its cost. Nesting is bounded, so hostile input cannot exhaust the stack.
+//! The parser fills flat vectors while it reads and builds no tree, so the conversion of numbers takes most of the
+//! time. Nesting is limited, so that hostile input cannot exhaust the stack.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::dataset::{DataSet, Elements, Value};
 use crate::error::DataError;
 use crate::source::Cursor;
 
-/// Largest nesting of lists and tuples. Stan programs have only a few levels.
+/// The largest nesting of lists and tuples. Stan programs have only a few levels.
 const MAX_NESTING: usize = 64;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -27,12 +27,12 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
-/// The text of a data set, which [`parse`] reads back exactly.
+/// Writes a data set as text, which [`parse`] reads back exactly.
 pub(crate) fn write(data: &DataSet) -> String {
     let mut text = String::from("{");
     for (i, (name, value)) in data.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
-        // Names of variables need no escapes.
+        // The names of variables need no escapes.
         text += &format!("{comma}\n\"{name}\": ");
         write_block(&mut text, value, value.shape(), 0);
     }
@@ -62,12 +62,11 @@ fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
             write_block(text, value, inner, index * n + i);
         });
     }
-    // Writing to a string cannot fail.
     let _ = match value.elements() {
         Elements::Int(v) => write!(text, "{}", v[index]),
         Elements::Real(v) if v[index].is_nan() => write!(text, "\"NaN\""),
         Elements::Real(v) if v[index].is_infinite() => write!(text, "\"{:+}\"", v[index]),
-        // The shortest text that is read back to the same bits, always with a point or an exponent.
+        // The text is the shortest that is read back to the same bits, and always has a point or an exponent.
         Elements::Real(v) => write!(text, "{:?}", v[index]),
         Elements::Tuple(slots) => {
             let levels = value.shape().len();
@@ -80,20 +79,17 @@ fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     };
 }
 
-/// One step from a variable to an element of it.
 #[derive(Clone, Copy)]
 enum Step {
     Index(usize),
     Slot(usize),
 }
 
-/// A number as written.
 enum Number {
     Int(i64),
     Real(f64),
 }
 
-/// The leaves collected so far, below any number of list levels.
 enum Leaves {
     None,
     Int(Vec<i64>),
@@ -101,11 +97,10 @@ enum Leaves {
     Tuple(Vec<Builder>),
 }
 
-/// A value under construction. For the slot of a tuple in an array, one builder collects the slot of all tuples.
+/// A value under construction. If tuples are in an array, one builder collects a slot of all tuples.
 struct Builder {
-    /// Length of the lists at each level, once one of them has been closed.
+    /// The length of the lists at each level, which is known once one list has been closed.
     dims: Vec<Option<usize>>,
-    /// The level of numbers or tuples.
     leaf_level: Option<usize>,
     leaves: Leaves,
 }
@@ -137,7 +132,7 @@ impl Builder {
 
     fn finish(self, outer: &[usize]) -> Value {
         let mut shape = outer.to_vec();
-        // Every level has been closed at least once by now, so all lengths are known.
+        // Every level has been closed at least once, so all lengths are known.
         shape.extend(self.dims.iter().map(|d| d.unwrap_or(0)));
         let elements = match self.leaves {
             Leaves::None => Elements::Int(Vec::new()),
@@ -153,7 +148,6 @@ impl Builder {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
-    /// The variable being read and the path to the current element, for messages.
     variable: String,
     path: Vec<Step>,
 }
@@ -186,7 +180,7 @@ impl Parser<'_> {
                         data.insert(name, builder.finish(&[]));
                     }
                     Err(error) => {
-                        // The scan continues if the value is JSON but not data.
+                        // Parsing continues if the value is valid JSON but not data.
                         self.cursor.pos = start;
                         self.path.clear();
                         if self.skip_value(0).is_err() {
@@ -211,7 +205,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips any JSON value.
     fn skip_value(&mut self, nesting: usize) -> Result<(), DataError> {
         self.skip_space();
         let close = match self.cursor.peek() {
@@ -251,7 +244,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a quoted key, the colon after it and the space around both.
     fn key(&mut self, what: &str) -> Result<String, DataError> {
         if self.cursor.peek() != Some(b'"') {
             return Err(self.unexpected(what));
@@ -360,7 +352,7 @@ impl Parser<'_> {
             let key_at = self.cursor.pos;
             let key = self.key("the number of a tuple slot in double quotes, such as \"1\"")?;
             let slot = match key.parse::<usize>() {
-                // Slots of the first tuple may come in any order, but a later key would have to fill a gap.
+                // The slots of the first tuple may come in any order. Later tuples must not have additional slots.
                 Ok(k @ 1..=1000) if first || k <= slots.len() => k,
                 _ => {
                     let message = format!(
@@ -401,7 +393,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that leaves are at `level`, or reports that earlier leaves were at another level.
+    /// Records that leaves are at `level`, or returns an error if earlier leaves were at another level.
     fn enter_leaf(
         &self,
         builder: &mut Builder,
@@ -429,7 +421,6 @@ impl Parser<'_> {
         )
     }
 
-    /// A number, or one of the words for a non-finite one.
     #[inline]
     fn number(&mut self) -> Result<Number, DataError> {
         let start = self.cursor.pos;
@@ -438,7 +429,8 @@ impl Parser<'_> {
         let negative = bytes.get(pos) == Some(&b'-');
         pos += usize::from(negative);
 
-        // JSON's own grammar: digits without leading zero, then optional fraction and exponent.
+        // JSON numbers consist of digits without a leading zero, followed by an optional fraction and an optional
+        // exponent.
         let digits = pos;
         let mut magnitude: u64 = 0;
         let mut overflow = false;
@@ -507,7 +499,6 @@ impl Parser<'_> {
         }
     }
 
-    /// A non-finite number, or the error for text that is not a number.
     #[cold]
     fn special(&mut self, start: usize) -> Result<Number, DataError> {
         self.cursor.pos = start;
@@ -559,7 +550,6 @@ impl Parser<'_> {
         Err(self.unexpected("a number or a list"))
     }
 
-    /// A quoted string with JSON's escapes.
     fn string(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -593,7 +583,7 @@ impl Parser<'_> {
         self.cursor.unexpected(wanted, location)
     }
 
-    /// The element being read: "data variable `x[2,3]`".
+    /// Describes the element being read, as in "data variable `x[2,3]`".
     fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;
@@ -637,7 +627,7 @@ mod tests {
         let data = parse(text.as_bytes(), "data").unwrap();
         let written = write(&data);
         let again = parse(written.as_bytes(), "written").unwrap();
-        // NaN is not equal to itself.
+        // The texts are compared, because NaN is not equal to itself.
         assert_eq!(format!("{data:?}"), format!("{again:?}"));
         assert_eq!(write(&again), written);
     }

@@ -1,10 +1,10 @@
-//! Readers and writers. This is the only library crate of Jensen that opens files.
+//! Readers and writers of files. This is the only library crate of Jensen that opens files.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | Stan data by name, typed look-up | [`dataset`], [`lookup`] |
-//! | readers: CmdStan JSON and R dump, either by its file | [`json`], [`rdump`], [`data_file`] |
-//! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ with its dimensions and labels | [`draws`], [`stan_csv`], [`netcdf`], [`coordinates`] |
+//! | readers of CmdStan JSON and R dumps, and of either by its file | [`json`], [`rdump`], [`data_file`] |
+//! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ with dimensions and labels | [`draws`], [`stan_csv`], [`netcdf`], [`coordinates`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
 //! | rows of Parquet files that need not fit into memory, in builds with the feature `parquet` | `columns` |
 //! | images and labels: IDX | [`idx`] |
@@ -13,12 +13,12 @@
 //! | sparse symmetric matrices: Matrix Market, triplets | [`symmetric`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
-//! | atomic files, run folders, digests of their files, traces | [`atomic`], [`run_dir`], [`digests`], [`trace`] |
+//! | atomic writes, run folders, digests of their files, traces | [`atomic`], [`run_dir`], [`digests`], [`trace`] |
 //! | corpora of documents: readers, vocabulary, memory-mapped file | [`corpus`] |
 //! | errors | [`error`] |
 //!
-//! Arrays read from data files are in row-major order (the order of the nested JSON lists, last index fastest); draws
-//! are in the column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
+//! Arrays read from data files are in row-major order (the order of nested JSON lists, last index fastest). Draws are
+//! in the column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
 
 #![cfg_attr(
     not(test),

@@ -1,14 +1,15 @@
 //! Typed look-up of data variables, for the `data` block of a model.
 //!
-//! Errors name the variable, the declared type and the content of the data. As in CmdStan, a declared array without
-//! elements may be omitted or written as any empty list. Integers are accepted for reals, but not vice versa.
+//! Errors name the variable, its declared type and the content of the data. As in CmdStan, a declared array without
+//! elements may be omitted or written as any empty list. Integers are accepted for reals, but reals are not accepted
+//! for integers.
 
 use std::borrow::Cow;
 
 use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 
-/// A value with its name: a data variable or, after [`Entry::field`], a slot of a tuple.
+/// A value with its name. It is a data variable or, after [`Entry::field`], a slot of a tuple.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     name: String,
@@ -16,17 +17,18 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// The name with tuple slots appended: `t`, `t.1`.
+    /// Returns the name of the variable, to which tuple slots are appended, as in `t.1`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The value itself.
+    /// Returns the value.
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// Slot `slot` (from 1) of a tuple declared with `slots` slots. `declared` is the model's type for messages.
+    /// Returns slot `slot` (from 1) of a tuple that is declared with `slots` slots. `declared` is the type in the
+    /// model, for messages.
     pub fn field(&self, slot: usize, slots: usize, declared: &str) -> Result<Entry<'a>, DataError> {
         match self.value.elements() {
             Elements::Tuple(values) if values.len() == slots && (1..=slots).contains(&slot) => {
@@ -39,8 +41,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The elements as reals in row-major order, integers converted.
-    /// `dims` are the declared sizes and `declared` the model's type for messages, such as `vector[8]`.
+    /// Returns the elements as reals in row-major order. Integers are converted. `dims` contains the declared sizes,
+    /// and `declared` is the type in the model, for messages, such as `vector[8]`.
     pub fn reals(&self, dims: &[usize], declared: &str) -> Result<Cow<'a, [f64]>, DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -50,7 +52,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The elements as integers in row-major order. A literal with a decimal point is not an integer, for any value.
+    /// Returns the elements as integers in row-major order. A literal with a decimal point is never an integer.
     pub fn ints(&self, dims: &[usize], declared: &str) -> Result<&'a [i64], DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -116,7 +118,7 @@ impl<'a> Entry<'a> {
 }
 
 impl DataSet {
-    /// A required variable. `declared` is the model's type for the message, or empty.
+    /// Returns a required variable. `declared` is the type in the model, for the message, and may be empty.
     pub fn entry(&self, name: &str, declared: &str) -> Result<Entry<'_>, DataError> {
         match self.get(name) {
             Some(value) => Ok(Entry {
@@ -132,8 +134,9 @@ impl DataSet {
         }
     }
 
-    /// The reals of a variable declared as `declared` (for example `vector[8]`) with sizes `dims`, in row-major order.
-    /// Integers are converted. A variable without elements may be missing.
+    /// Returns the elements of a variable as reals in row-major order. Integers are converted. `declared` is the
+    /// declared type, for example `vector[8]`, and `dims` contains its sizes. A variable without elements may be
+    /// missing.
     pub fn reals_as(
         &self,
         name: &str,
@@ -146,8 +149,8 @@ impl DataSet {
         self.entry(name, declared)?.reals(dims, declared)
     }
 
-    /// The integers of a variable declared as `declared` with sizes `dims`, in row-major order.
-    /// A variable without elements may be missing.
+    /// Returns the elements of a variable as integers in row-major order. `declared` is the declared type and `dims`
+    /// contains its sizes. A variable without elements may be missing.
     pub fn ints_as(&self, name: &str, dims: &[usize], declared: &str) -> Result<&[i64], DataError> {
         if checked_len(dims) == Some(0) && self.get(name).is_none() {
             return Ok(&[]);
@@ -155,28 +158,28 @@ impl DataSet {
         self.entry(name, declared)?.ints(dims, declared)
     }
 
-    /// [`DataSet::reals_as`] for an `array[dims] real`.
+    /// Like [`DataSet::reals_as`], for the type `array[dims] real`.
     pub fn reals(&self, name: &str, dims: &[usize]) -> Result<Cow<'_, [f64]>, DataError> {
         self.reals_as(name, dims, &array_type("real", dims))
     }
 
-    /// [`DataSet::ints_as`] for an `array[dims] int`.
+    /// Like [`DataSet::ints_as`], for the type `array[dims] int`.
     pub fn ints(&self, name: &str, dims: &[usize]) -> Result<&[i64], DataError> {
         self.ints_as(name, dims, &array_type("int", dims))
     }
 
-    /// A real scalar; an integer is converted.
+    /// Returns a real scalar. An integer is converted.
     pub fn real(&self, name: &str) -> Result<f64, DataError> {
         self.reals(name, &[]).map(|v| v[0])
     }
 
-    /// An integer scalar.
+    /// Returns an integer scalar.
     pub fn int(&self, name: &str) -> Result<i64, DataError> {
         self.ints(name, &[]).map(|v| v[0])
     }
 }
 
-/// Stan's name of a scalar type or of an array of it: `real`, `array[2,3] real`.
+/// Returns Stan's name of a scalar type or of an array of scalars, such as `real` or `array[2,3] real`.
 fn array_type(scalar: &str, dims: &[usize]) -> String {
     if dims.is_empty() {
         return scalar.to_string();
@@ -185,7 +188,6 @@ fn array_type(scalar: &str, dims: &[usize]) -> String {
     format!("array[{}] {scalar}", sizes.join(","))
 }
 
-/// The description of a value, for "found …".
 fn describe(value: &Value) -> String {
     let shape = value.shape();
     match value.elements() {
@@ -201,7 +203,7 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// Stan subscripts (from 1) of the element at a row-major offset.
+/// Returns the Stan subscripts (from 1) of the element at a row-major offset.
 fn subscript(mut offset: usize, shape: &[usize]) -> String {
     let mut indices: Vec<String> = Vec::with_capacity(shape.len());
     for &length in shape.iter().rev() {
@@ -212,18 +214,18 @@ fn subscript(mut offset: usize, shape: &[usize]) -> String {
     indices.join(",")
 }
 
-/// The closest known name within about a third of the letters, or the first of several.
+/// Returns the known name that is closest to `name`, if it differs in at most about a third of the characters. Ties go
+/// to the first name.
 pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known
         .map(|k| (edit_distance(&name.to_lowercase(), &k.to_lowercase()), k))
-        // A one-letter name is one edit away from every other one, so only its other case is a likely typing error.
+        // A name of one letter is one edit away from all others, so only its other case is a likely typing error.
         .filter(|(d, _)| *d <= limit && (name.chars().count() > 1 || *d == 0))
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k.to_string())
 }
 
-/// Levenshtein distance in characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

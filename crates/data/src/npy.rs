@@ -1,4 +1,4 @@
-//! NumPy's files: NPY arrays, and NPZ archives of them.
+//! NumPy's files: NPY arrays, and NPZ archives of arrays.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,13 +12,12 @@ use crate::table::{Cells, Column};
 /// An array of numbers in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// Extents, or empty for a scalar.
+    /// The size along each dimension, which is empty for a scalar.
     pub shape: Vec<usize>,
-    /// Elements, the last index fastest.
+    /// The elements in row-major order.
     pub data: Vec<f64>,
 }
 
-/// The name of a file in error messages.
 fn damaged(label: &str, what: &str) -> DataError {
     DataError::invalid(format!(
         "{label}: Jensen cannot read this NumPy file: {what}"
@@ -27,10 +26,10 @@ fn damaged(label: &str, what: &str) -> DataError {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Parses an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
+/// Parses an NPY file of reals, integers or booleans, in either byte order and in C or Fortran order.
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are truncated, or have elements other than numbers.
+/// Fails if the bytes are not an NPY file, are truncated, or contain elements other than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -56,14 +55,14 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     })
 }
 
-/// Number of columns that one task copies from a row-major matrix: eight numbers make a cache line.
+/// The number of columns that one task copies from a row-major matrix, because eight numbers fill a cache line.
 const TOGETHER: usize = 8;
 
-/// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
+/// Parses the columns of an NPY file. A vector becomes the column `name`, and a matrix becomes `name1`, `name2`, ….
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are truncated, or contain values other than numbers, or if the array has
-/// more than two dimensions or none.
+/// Fails if the bytes are not an NPY file, are truncated, or contain elements other than numbers, or if the array does
+/// not have one or two dimensions.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -116,8 +115,8 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Shape, element type and offset of the elements of an NPY array, all of which are present, and whether they are in
-/// Fortran order.
+/// Parses the header of an NPY array, which gives the shape, the type and offset of the elements, and whether they are
+/// in Fortran order. Checks that all elements are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
     if !bytes.starts_with(MAGIC) {
@@ -169,7 +168,6 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     ))
 }
 
-/// The value of `'key':` in a header.
 fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let at = header.find(&format!("'{key}'"))?;
     Some(
@@ -180,7 +178,7 @@ fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     )
 }
 
-/// An element type by its name, such as `<f8`.
+/// Returns the element type with this name in NumPy, such as `<f8`.
 fn element_type(kind: &str) -> Option<Element> {
     macro_rules! both {
         ($order:expr, $t:ty) => {
@@ -207,16 +205,15 @@ fn element_type(kind: &str) -> Option<Element> {
     }
 }
 
-/// A little-endian number of `width` bytes.
 fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let part = bytes.get(at..at.checked_add(width)?)?;
     Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
 }
 
-/// Reads the arrays of an NPZ archive, stored or deflated, in the order of its directory.
+/// Parses the arrays of an NPZ archive, stored or deflated, in the order of its directory.
 ///
 /// # Errors
-/// Fails if the bytes are not such an archive or one of its arrays cannot be read.
+/// Fails if the bytes are not an NPZ archive, or if one of its arrays cannot be read.
 pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
     let arrays = members(bytes, label)?.into_iter().map(|(name, content)| {
         let array = parse(&content, &format!("{label}, `{name}`"))?;
@@ -225,10 +222,11 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
     arrays.collect()
 }
 
-/// The columns of the arrays of an NPZ archive, each like [`columns`].
+/// Parses the columns of the arrays in an NPZ archive, each as [`columns`] does.
 ///
 /// # Errors
-/// Fails if the bytes are not such an archive, or one of its arrays cannot be read or is neither vector nor matrix.
+/// Fails if the bytes are not an NPZ archive, or if one of its arrays cannot be read or is neither a vector nor a
+/// matrix.
 pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let mut all = Vec::new();
     for (name, content) in members(bytes, label)? {
@@ -237,10 +235,9 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
     Ok(all)
 }
 
-/// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive. Uncompressed ones are not copied.
+/// Returns the names and NPY files in an NPZ archive. Uncompressed files are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is incomplete");
@@ -312,7 +309,8 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more are in an extra field, in this order, and only if they do not fit elsewhere.
+/// Reads sizes of at least 4 GiB from an extra field. It lists the sizes in this order, and only those that do not fit
+/// into the ordinary fields.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

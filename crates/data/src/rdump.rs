@@ -1,5 +1,5 @@
-//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of expressions over
-//! them.
+//! The R dump format of older Stan interfaces, which consists of assignments of numbers, vectors, arrays and
+//! expressions.
 //!
 //! ```text
 //! N <- 3
@@ -14,8 +14,8 @@
 //! The module `expression` defines the expressions. If the value of a statement is not numeric (a string, a list, a
 //! function of R), only its variable is unusable.
 //!
-//! R stores arrays with the first index running fastest; values are returned in the row-major order of [`Value`]. A
-//! literal is an integer if it has neither decimal point nor exponent, or ends in `L`.
+//! R stores arrays in column-major order, and values are returned in the row-major order of [`Value`]. A literal is an
+//! integer if it has neither a decimal point nor an exponent, or if it ends in `L`.
 
 mod expression;
 
@@ -23,11 +23,10 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Largest number of elements that all ranges and `numeric(n)` of a file may request together, so that a few characters
-/// cannot fill the memory.
+/// The largest number of elements that all ranges and calls of `numeric(n)` in a file may create together. Without this
+/// limit, a few characters could fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
-/// Largest nesting of `c(…)` and `structure(…)`.
 const MAX_NESTING: usize = 32;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -60,7 +59,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
                 parser.data.insert(name, value.into_value());
             }
             Err(error) => {
-                // The scan continues if the statement is complete.
+                // Parsing continues if the statement is complete.
                 parser.cursor.pos = start;
                 if !parser.skip_statement() {
                     return Err(error);
@@ -71,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     }
 }
 
-/// Numbers in R's order. `dims` is `None` for a bare scalar literal.
+/// Numbers in R's order. `dims` is `None` for a scalar literal.
 #[derive(Clone)]
 struct Vector {
     elements: Elements,
@@ -117,7 +116,6 @@ impl Vector {
     }
 }
 
-/// Reorders elements from first-index-fastest to last-index-fastest.
 fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
     if shape.len() < 2 || column_major.is_empty() {
         return column_major.to_vec();
@@ -151,14 +149,11 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
-    /// Number of elements requested by ranges and lengths so far.
     generated: u64,
-    /// The assigned variables.
     data: DataSet,
 }
 
 impl<'a> Parser<'a> {
-    /// `name <-`, with the name bare or quoted.
     fn assigned_name(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let name = match self.cursor.peek() {
@@ -198,7 +193,6 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// Reads the rest of `c(…)`.
     fn combine(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let mut all = Vector {
             elements: Elements::Int(Vec::new()),
@@ -225,7 +219,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// Reads the rest of `structure(values, .Dim = c(…))` and rejects other attributes.
+    /// Parses `structure(values, .Dim = c(…))` after its opening bracket. Other attributes are errors.
     fn structure(&mut self, nesting: usize) -> Result<Vector, DataError> {
         self.skip_space();
         let mut vector = self.value(nesting + 1)?;
@@ -243,7 +237,7 @@ impl<'a> Parser<'a> {
             self.skip_space();
             let dims = match self.value(nesting + 1)?.elements {
                 Elements::Int(v) => v.iter().map(|d| usize::try_from(*d).ok()).collect(),
-                // R writes dimensions as doubles now and then: `c(2, 3)` parses as integers, `c(2.0, 3.0)` does not.
+                // R sometimes writes dimensions as doubles. `c(2, 3)` is parsed as integers, but `c(2.0, 3.0)` is not.
                 Elements::Real(v) => v
                     .iter()
                     .map(|d| (d.fract() == 0.0 && (0.0..1e15).contains(d)).then_some(*d as usize))
@@ -274,7 +268,6 @@ impl<'a> Parser<'a> {
         Ok(vector)
     }
 
-    /// Reads the rest of `integer(n)` or `numeric(n)`, which gives n zeros.
     fn zeros(&mut self, at: usize, is_integer: bool) -> Result<Vector, DataError> {
         self.skip_space();
         let count = if self.cursor.peek() == Some(b')') {
@@ -317,7 +310,6 @@ impl<'a> Parser<'a> {
         Ok(count as usize)
     }
 
-    /// One number with an optional sign.
     fn literal(&mut self) -> Result<Vector, DataError> {
         let start = self.cursor.pos;
         let negative = self.cursor.eat(b'-');
@@ -363,7 +355,7 @@ impl<'a> Parser<'a> {
                 {
                     return scalar(Elements::Int(vec![x]));
                 }
-                // `1e5L` is an integer in R; `1.5L` is not.
+                // In R, `1e5L` is an integer and `1.5L` is not.
                 if marked && real.fract() == 0.0 && real.abs() < 9e15 {
                     return scalar(Elements::Int(vec![real as i64]));
                 }
@@ -397,7 +389,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest run of characters that forms an unsigned number, and whether it is written as an integer.
+    /// Returns the longest sequence of characters that forms an unsigned number, and whether it is written as an
+    /// integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -424,7 +417,6 @@ impl<'a> Parser<'a> {
         &self.cursor.text[start..self.cursor.pos]
     }
 
-    /// Consumes `name(` if it is next.
     fn call(&mut self, name: &str) -> bool {
         let start = self.cursor.pos;
         if self.cursor.eat_word(name) {
@@ -437,8 +429,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. `false` if the file
-    /// ends within one.
+    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. Returns `false` if the
+    /// file ends within a bracket or a string.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {
@@ -472,7 +464,7 @@ impl<'a> Parser<'a> {
         open == 0
     }
 
-    /// A statement ends at a semicolon, a comment, a new line or the end of the file.
+    /// Checks that the statement ends here, at a semicolon, a comment, a new line or the end of the file.
     fn end_of_statement(&mut self) -> Result<(), DataError> {
         while let Some(b' ' | b'\t' | b'\r') = self.cursor.peek() {
             self.cursor.pos += 1;
@@ -500,7 +492,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips white space and comments.
     fn skip_space(&mut self) {
         while let Some(b) = self.cursor.peek() {
             match b {

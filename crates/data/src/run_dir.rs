@@ -1,4 +1,4 @@
-//! The folder of a run: `--out DIR`.
+//! The folder of a run, which the option `--out DIR` names.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,36 +10,35 @@ use crate::digests::Digests;
 use crate::error::DataError;
 use crate::files::{check_plain, list_folder};
 
-/// Version of the folder layout, stored in the marker.
 const LAYOUT: u32 = 1;
 
-/// The files that a fit may write to its folder.
+/// A file that a fit may write to its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
-    /// Marks the folder as Jensen's and names the command that wrote it.
+    /// The marker, which identifies a folder of Jensen and names the command that wrote it.
     Marker,
-    /// The summary, [`crate::FitSummary`].
+    /// The summary, a [`crate::FitSummary`].
     Fit,
-    /// Posterior draws as Stan CSV.
+    /// The posterior draws as Stan CSV.
     DrawsCsv,
-    /// Posterior draws as NetCDF-4 for ArviZ.
+    /// The posterior draws as NetCDF-4 for ArviZ.
     DrawsNetcdf,
-    /// One JSON object per iteration.
+    /// The trace, with one JSON object per iteration.
     Trace,
     /// The HTML report.
     Report,
-    /// The approximation's parameters.
+    /// The parameters of the approximation.
     Approximation,
     /// The state of an unfinished run.
     Checkpoint,
-    /// Refined draws on the unconstrained scale.
+    /// The refined draws on the unconstrained scale.
     Refined,
     /// The digests of the files when they were written, [`crate::Digests`].
     Digests,
 }
 
 impl Artefact {
-    /// Every artefact with its file name.
+    /// All artefacts with their file names.
     pub const ALL: [(Artefact, &'static str); 10] = [
         (Artefact::Marker, "jensen.json"),
         (Artefact::Fit, "fit.json"),
@@ -53,7 +52,7 @@ impl Artefact {
         (Artefact::Digests, "digests.json"),
     ];
 
-    /// The file name inside the run's folder.
+    /// Returns the name of the file in the run's folder.
     pub fn file_name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -66,10 +65,9 @@ struct Marker {
     version: String,
 }
 
-/// Folder of a finished fit while a new run uses its place.
+/// The folder to which a finished fit is moved while a new run writes its files.
 const EARLIER: &str = ".earlier";
 
-/// Moves the existing files.
 fn move_files(names: &[String], from: &Path, to: &Path) -> Result<(), DataError> {
     for name in names {
         let path = from.join(name);
@@ -91,9 +89,9 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Locks a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
-    /// folder, or uses one written by an earlier run of the same command, whose files remain until they are replaced or
-    /// [`RunDir::clear`]ed. Refuses a file, and a folder with foreign files.
+    /// Prepares a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
+    /// folder, or uses a folder of an earlier run of the same command. The files of the earlier run remain until they
+    /// are replaced or [`RunDir::clear`]ed. A file, and a folder with foreign files, are refused.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
             return Err(DataError::invalid(format!(
@@ -165,7 +163,7 @@ impl RunDir {
             .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` was written by a newer version of Jensen ({}); this version reads folder layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));
@@ -176,32 +174,32 @@ impl RunDir {
         })
     }
 
-    /// Removes the temporary files of killed runs. Only the holder of the folder's [`Claim`] may do this.
+    /// Removes the temporary files of killed runs. Only the owner of the folder's [`Claim`] may call this.
     pub fn sweep(&self) -> Result<(), DataError> {
         sweep(&self.path)
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The command that wrote the results in the folder.
+    /// Returns the command that wrote the results in the folder.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// The path of an artefact, which may not exist yet.
+    /// Returns the path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
 
-    /// Whether an artefact exists.
+    /// Returns whether an artefact exists.
     pub fn has(&self, artefact: Artefact) -> bool {
         self.artefact(artefact).is_file()
     }
 
-    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
+    /// Returns the existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()
@@ -209,8 +207,8 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a file of the new
-    /// run.
+    /// Removes the artefacts of an earlier run, so that its files are not mistaken for files of the new run if that run
+    /// is interrupted.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
@@ -218,9 +216,8 @@ impl RunDir {
         Ok(())
     }
 
-    /// Prepares the folder for a new run. A finished fit is moved aside within the folder until
-    /// [`RunDir::forget_earlier`] is called, and [`RunDir::bring_back`] restores it. Files of an unfinished run are
-    /// removed.
+    /// Prepares the folder for a new run. A finished fit is moved into a subfolder until [`RunDir::forget_earlier`] is
+    /// called, and [`RunDir::bring_back`] restores it. The files of an unfinished run are removed.
     ///
     /// # Errors
     /// Fails if a file cannot be moved or removed. The finished fit then stays in place.
@@ -242,14 +239,15 @@ impl RunDir {
         );
         let moved = move_files(&names, &self.path, &aside);
         if moved.is_err() {
-            // The moved files join the others again. The error that led here is the one to report.
+            // The files that have been moved are moved back. A failure to do so is ignored, because the first error is
+            // reported.
             names.retain(|name| aside.join(name).exists());
             drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
         }
         moved
     }
 
-    /// Restores the fit that was moved aside, and discards the files of a failed run.
+    /// Restores the fit that was moved aside, and removes the files of a failed run.
     ///
     /// # Errors
     /// Fails if a file cannot be moved or removed.
@@ -274,7 +272,7 @@ impl RunDir {
     /// Removes the fit that was moved aside, if there is one.
     ///
     /// # Errors
-    /// Fails if that fit cannot be removed.
+    /// Fails if a file of the fit cannot be removed.
     pub fn forget_earlier(&self) -> Result<(), DataError> {
         let aside = self.path.join(EARLIER);
         match fs::remove_dir_all(&aside) {
@@ -285,7 +283,7 @@ impl RunDir {
         }
     }
 
-    /// Removes one artefact if it exists (the checkpoint of a finished run).
+    /// Removes an artefact, such as the checkpoint of a finished run, if it exists.
     pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
         let path = self.artefact(artefact);
         match fs::remove_file(&path) {
@@ -297,19 +295,19 @@ impl RunDir {
     }
 }
 
-/// A lock of a folder for one run, which lasts until this is dropped or the process ends.
+/// A lock on a folder for one run. It is released when it is dropped or when the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 
 impl Claim {
-    /// Locks a folder, and creates it if necessary. It ignores paths that cannot be a folder, which [`RunDir::create`]
-    /// rejects.
+    /// Locks a folder, and creates it if necessary. Paths that cannot be a folder are ignored here, and
+    /// [`RunDir::create`] rejects them.
     ///
     /// # Errors
-    /// Fails if another run, in this or another process, holds the lock.
+    /// Fails if another run, in this or another process, has the lock.
     pub fn of(path: &Path) -> Result<Self, DataError> {
-        // The lock is on the folder itself instead of a file in it, because files are replaced as a whole. If the
-        // system cannot open or lock folders, users have to keep runs apart.
+        // The lock is on the folder itself and not on a file in it, because files are replaced as a whole. If the
+        // operating system cannot open or lock folders, users have to keep runs apart.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));
@@ -328,7 +326,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Closing would suffice, except for a forked child, which has the same open folder.
+            // Closing the folder would suffice, except if a forked child has it open too.
             let _ = folder.unlock();
         }
     }

@@ -1,11 +1,10 @@
-//! A cursor over the text of a data file, which can point to a location in messages.
+//! A cursor over the text of a data file, which adds the location to messages.
 
 use crate::error::{DataError, ParseError};
 
-/// Number of characters of a line shown on either side of an error. Data files often have megabytes on one line.
+/// The number of characters shown on either side of an error. Data files often have megabytes on one line.
 const EXCERPT_REACH: usize = 36;
 
-/// Text, a position in it (in bytes) and its file name for messages.
 pub(crate) struct Cursor<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],
@@ -29,7 +28,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Checks that the bytes are text, and points to the first invalid byte.
+    /// Returns the bytes as text, or an error at the first invalid byte.
     pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
         std::str::from_utf8(bytes).map_err(|e| {
             let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
@@ -43,7 +42,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.pos).copied()
     }
 
-    /// Consumes `byte` if it is next.
+    /// Consumes `byte` if it comes next.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> bool {
         let hit = self.peek() == Some(byte);
@@ -51,7 +50,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Consumes `word` if it is next and no name character follows it.
+    /// Consumes `word` if it comes next and is not followed by a character of a name.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let hit = self.bytes[self.pos..].starts_with(word.as_bytes())
             && !self
@@ -64,7 +63,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// The text at the cursor, for "found …" in messages.
+    /// Returns the text at the cursor, for "found …" in messages.
     pub fn found(&self) -> String {
         let rest = &self.text[self.pos..];
         match rest.chars().next() {
@@ -82,7 +81,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error at the cursor, which states the expected content and `location`, if known.
+    /// Creates an error at the cursor. The message states the expected content and, if known, `location`.
     pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
         let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
@@ -92,7 +91,7 @@ impl<'a> Cursor<'a> {
         self.error(self.pos, message)
     }
 
-    /// An error at byte `at` (a character boundary).
+    /// Creates an error at byte `at`, which must be a character boundary.
     pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
         let at = at.min(self.text.len());
         let before = &self.text[..at];
@@ -130,7 +129,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a byte may continue a Stan or R name.
 pub(crate) fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
 }

@@ -1,16 +1,17 @@
-//! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
+//! Writes and reads `draws.csv`, which is Stan CSV in the layout of CmdStan's variational method.
 //!
-//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first
-//! row with the mean, one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero in the row of the
-//! mean. Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//! The file consists of comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the
+//! step size, a row with the mean, and one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero
+//! in the row of the mean. Numbers are the shortest text that is read back to the same bits. Non-finite numbers are
+//! `nan`, `inf` and `-inf`.
 //!
-//! The comments that readers use, according to their sources:
+//! According to their sources, readers use these comments:
 //!
 //! | reader | needs |
 //! | --- | --- |
-//! | CmdStanPy's `from_csv` | every setting of [`AdviConfig`], an algorithm that it knows, the two lines, the mean |
+//! | CmdStanPy's `from_csv` | every setting of [`AdviConfig`], an algorithm that it supports, the two lines, the mean |
 //! | CmdStanR's `read_cmdstan_csv` | `id`; it drops the first row |
-//! | RStan's `read_one_stan_csv` | exactly two lines between header and rows |
+//! | RStan's `read_one_stan_csv` | exactly two lines between the header and the rows |
 //! | RStan's `read_stan_csv` | `warmup`, `thin` and `save_warmup`, which CmdStan itself does not write here |
 
 use std::fmt::{Display, Write as _};
@@ -23,41 +24,42 @@ use crate::atomic::write_atomic;
 use crate::draws::{DrawsTable, DrawsVariable};
 use crate::error::DataError;
 
-/// The content of the comments.
+/// The settings in the comments of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StanCsvHeader {
-    /// The model's name or file.
+    /// The name or the file of the model.
     pub model: String,
-    /// The approximating family: `meanfield`, `fullrank`, or another.
+    /// The approximating family, such as `meanfield` or `fullrank`.
     pub family: String,
-    /// The source of the draws: `approximation` or `refined`.
+    /// The source of the draws, which is `approximation` or `refined`.
     pub draws_of: String,
     /// The seed of the run.
     pub seed: u64,
     /// The settings of CmdStan's method.
     pub advi: AdviConfig,
-    /// The step-size scale of the run, or 1 if there is none.
+    /// The scale of the step size of the run, or 1 if there is none.
     pub eta: f64,
-    /// Jensen's settings as given.
+    /// The settings that the user gave to Jensen.
     pub settings: Vec<(String, String)>,
 }
 
-/// Settings of CmdStan's variational method. A fit by another method uses their defaults, because readers require them.
+/// The settings of CmdStan's variational method. A fit by another method has their defaults, because readers require
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviConfig {
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub iter: u64,
-    /// Number of draws per gradient.
+    /// The number of draws per gradient.
     pub grad_samples: u64,
-    /// Number of draws of an estimate of the bound.
+    /// The number of draws per estimate of the ELBO.
     pub elbo_samples: u64,
-    /// Step-size scale.
+    /// The scale of the step size.
     pub eta: f64,
-    /// Whether the run searches for the scale.
+    /// Whether the run searches for the scale of the step size.
     pub adapted: bool,
-    /// Relative tolerance of the bound.
+    /// The relative tolerance of the ELBO.
     pub tol_rel_obj: f64,
-    /// Number of iterations between estimates of the bound.
+    /// The number of iterations between estimates of the ELBO.
     pub eval_elbo: u64,
 }
 
@@ -80,26 +82,25 @@ impl Default for AdviConfig {
 pub struct StanCsvComments {
     /// The lines above the header.
     pub above: String,
-    /// The step-size scale below it.
+    /// The scale of the step size, which follows the header.
     pub eta: f64,
 }
 
-/// The line below the header, followed by the scale.
+/// The line after the header, which is followed by the scale.
 const ADAPTED: &str = "# Stepsize adaptation complete.";
 
-/// Columns that every file begins with.
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// The comments of a file with the given number of draws.
+    /// Returns the comments of a file with the given number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
         lines.add(0, "model", model_name(&self.model));
         lines.add(0, "method", "variational");
         lines.title(1, "variational");
-        // CmdStan has two families, and its readers accept no others, so families with correlations are named after the
-        // full one.
+        // The readers of CmdStan's files accept only its two families, so families with correlations are called
+        // `fullrank`.
         let algorithm = match self.family.as_str() {
             "meanfield" => "meanfield",
             _ => "fullrank",
@@ -127,7 +128,7 @@ impl StanCsvHeader {
         lines.add(1, "jensen_fitted_family", &self.family);
         lines.add(1, "jensen_draws_of", &self.draws_of);
         for (key, value) in &self.settings {
-            // A separate name, because `method` here is not CmdStan's.
+            // The names have a prefix, because `method` here is not CmdStan's.
             lines.add(1, &format!("jensen_{}", key.replace('-', "_")), value);
         }
         StanCsvComments {
@@ -137,7 +138,7 @@ impl StanCsvHeader {
     }
 }
 
-/// The name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
+/// Returns the name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
 fn model_name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".stan").unwrap_or(name);
@@ -145,7 +146,6 @@ fn model_name(file: &str) -> String {
     format!("{}_model", stem.chars().map(plain).collect::<String>())
 }
 
-/// Builds comment lines.
 struct Lines(String);
 
 impl Lines {
@@ -153,7 +153,7 @@ impl Lines {
         let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
     }
 
-    /// Appends one `key = value`. Readers would misread line ends and `=` in values.
+    /// Appends one `key = value`. Line ends and `=` are replaced in values, because readers would misread them.
     fn add(&mut self, depth: usize, key: &str, value: impl Display) {
         let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
         let (key, value) = (clean(key.to_owned()), clean(value.to_string()));
@@ -166,13 +166,11 @@ impl Lines {
     }
 }
 
-/// Numbers whose text is in memory during writing.
 const TOGETHER: usize = 1 << 18;
 
-/// Smallest number of rows per thread.
 const SHARE: usize = 16;
 
-/// Writes the draws as Stan CSV, atomically. An unknown mean is a row of `nan`.
+/// Writes the draws as Stan CSV, atomically. If the mean is unknown, its row consists of `nan`.
 pub fn write_draws_csv(
     path: &Path,
     table: &DrawsTable,
@@ -189,7 +187,7 @@ pub fn write_draws_csv(
         let mut line = String::new();
         push_row(&mut line, [0.0; 3], table.mean().unwrap_or(&unknown));
         out.write_all(line.as_bytes())?;
-        // The figures of some rows at a time are made in parallel.
+        // Several rows at a time are formatted in parallel.
         let together = (TOGETHER / table.width().max(1)).max(1);
         for first in (0..table.len()).step_by(together) {
             let draws = first..table.len().min(first + together);
@@ -234,8 +232,8 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`] and groups scalar draws into variables by their subscripts. Without
-/// comments after the header, as in files of earlier versions, there is no row of the mean.
+/// Reads a file written by [`write_draws_csv`], and groups scalar draws into variables by their subscripts. Files of
+/// earlier versions have neither comments after the header nor a row with the mean.
 pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let fail = |line: usize, message: &str| {
@@ -296,7 +294,6 @@ pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), Data
     })
 }
 
-/// The variables that a header names.
 fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
     let columns: Vec<&str> = header.split(',').collect();
     if !columns.starts_with(&LEADING) {
@@ -306,7 +303,6 @@ fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
         .ok_or("the subscripts of a variable are not in column-major order")
 }
 
-/// The numbers of a row.
 fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     let mut row = Vec::with_capacity(columns);
     for field in line.split(',') {
@@ -319,7 +315,8 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     Ok(row)
 }
 
-/// Variables from scalar names: neighbours with the same stem; the last one's subscripts are the sizes.
+/// Groups scalar names into variables. Neighbours with the same stem form a variable, whose sizes are the subscripts of
+/// its last scalar.
 fn group_columns(columns: &[&str]) -> Option<Vec<DrawsVariable>> {
     let mut variables = Vec::new();
     let mut rest = columns;

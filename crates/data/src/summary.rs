@@ -1,4 +1,4 @@
-//! `fit.json`: the summary of a fit for people and scripts.
+//! The summary of a fit, `fit.json`, for people and scripts.
 
 use jensen_math::order::quantiles;
 use jensen_math::sum::Moments;
@@ -9,62 +9,64 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
-/// Version of `fit.json` for every command. Names and meanings of fields are stable, and fields may be added.
+/// The version of `fit.json` for all commands. The names and meanings of fields are stable, and fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
-/// A fit in numbers. Field names and meanings are stable, and fields may be added at the end. Non-finite numbers are
-/// written as `null` and read back as NaN.
+/// The summary of a fit. The names and meanings of fields are stable, and fields may be added at the end. Non-finite
+/// numbers are written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
-    /// Version of the file's layout, [`FIT_FORMAT`]; 0 if the file does not state it.
+    /// The version of the file's layout, [`FIT_FORMAT`], or 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// The end of the run, with advice.
+    /// The reason why the run ended, with advice.
     pub status: String,
-    /// Whether the optimiser's stopping rule is met.
+    /// Whether the stopping rule of the optimiser was met.
     pub converged: bool,
-    /// Whether the draws can be trusted, by their importance weights, or because they were refined and have mixed.
+    /// Whether the draws can be trusted, either because of their importance weights or because they were refined and
+    /// have mixed.
     pub trusted: bool,
-    /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
+    /// The evidence lower bound in nats, with all normalising constants and the log-Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// The Monte Carlo standard error of the ELBO.
+    /// The Monte Carlo standard error of the ELBO in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// Pareto k̂ of the importance weights.
+    /// The Pareto k̂ of the importance weights.
     #[serde(deserialize_with = "null_is_nan")]
     pub khat: f64,
-    /// Number of iterations taken.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
+    /// The number of minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or
+    /// 256 values.
     pub oracle_calls: u64,
-    /// Seconds by stage.
+    /// The wall-clock time of each stage in seconds.
     pub seconds: Seconds,
-    /// Unconstrained dimension.
+    /// The number of unconstrained coordinates.
     pub dim: usize,
-    /// Seed of the run.
+    /// The seed of the run.
     pub seed: u64,
-    /// Version of Jensen.
+    /// The version of Jensen.
     pub version: String,
-    /// One entry per scalar parameter, in column order.
+    /// The summaries of all scalar parameters in column order.
     pub parameters: Vec<ParameterSummary>,
-    /// The algorithm: `advi`, `trust`, ….
+    /// The algorithm, such as `advi` or `trust`.
     #[serde(default)]
     pub method: String,
-    /// The approximating family: `meanfield`, `fullrank`, `sparse`, `conditional`, `lowrank=R`.
+    /// The approximating family, such as `meanfield`, `fullrank`, `sparse`, `conditional` or `lowrank=R`.
     #[serde(default)]
     pub family: String,
-    /// Number of draws behind the parameter summaries.
+    /// The number of draws from which the parameters were summarised.
     #[serde(default)]
     pub draws: u64,
     /// Notes for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
+    /// The thinned history of the ELBO. The full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// Number of modes of equal mass that permutations of array elements generate from the fitted mode, including that
-    /// mode; omitted if there is only one.
+    /// The number of modes of equal mass that permutations of array elements generate from the fitted mode, including
+    /// the fitted mode. It is omitted if there is only one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
     /// The refinement, if there was one.
@@ -84,126 +86,128 @@ fn is_one(count: &u64) -> bool {
 /// The result of a refinement from the approximation to draws of the posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementSummary {
-    /// Whether the draws have mixed, in which case draws and summaries come from the refinement.
+    /// Whether the draws have mixed. If so, draws and summaries come from the refinement.
     pub used: bool,
-    /// Log evidence of the visited region in nats; up to a constant if the density drops constants.
+    /// The log evidence of the visited region in nats. If the density drops constants, it is known only up to a
+    /// constant.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
-    /// Standard error of `log_evidence`.
+    /// The standard error of `log_evidence` in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence_se: f64,
-    /// Divergence KL(q‖p) of the approximation in nats: log evidence minus ELBO.
+    /// The divergence KL(q‖p) of the approximation in nats, which is the log evidence minus the ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl: f64,
-    /// Standard error of `kl`.
+    /// The standard error of `kl` in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl_se: f64,
     /// The largest nested R̂ of the unconstrained coordinates, their spreads and the log density.
     #[serde(deserialize_with = "null_is_nan")]
     pub rhat: f64,
-    /// The smallest effective sample size of these.
+    /// The smallest effective sample size of the same quantities.
     #[serde(deserialize_with = "null_is_nan")]
     pub ess: f64,
-    /// Number of refined draws.
+    /// The number of refined draws.
     pub draws: u64,
-    /// Number of gradients, one per draw.
+    /// The number of gradients. The gradient at one draw counts as one.
     pub gradients: u64,
-    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a reported
-    /// quantity only.
+    /// The checks that the approximation fails without refinement. It is empty if the user requested the refinement, or
+    /// if only a reported quantity needs it.
     pub because: Vec<String>,
 }
 
-/// Wall-clock seconds of the parts of a fit.
+/// The wall-clock time of the stages of a fit in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Reading, checking and lowering the model and data.
+    /// The time for reading, checking and compiling the model and the data.
     pub build: f64,
-    /// Optimisation.
+    /// The time for optimisation.
     pub fit: f64,
-    /// Draws and diagnostics.
+    /// The time for draws and diagnostics.
     pub draws: f64,
 }
 
-/// Posterior summary of one scalar parameter on the constrained scale.
+/// The posterior summary of one scalar parameter on the constrained scale.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParameterSummary {
-    /// Name with subscripts: `theta[1]`.
+    /// The name with subscripts, such as `theta[1]`.
     pub name: String,
-    /// The name with the labels of its dimensions, if they have some: `theta[Choate]`.
+    /// The name with the labels of its dimensions, such as `theta[Choate]`, if there are labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Mean; `null` if the draws' tails do not determine it.
+    /// The mean, or `null` if the tails of the draws do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation; `null` if the draws' tails do not determine it.
+    /// The standard deviation, or `null` if the tails of the draws do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
-    /// 5 % quantile.
+    /// The 5 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q05: f64,
-    /// Median.
+    /// The median.
     #[serde(deserialize_with = "null_is_nan")]
     pub q50: f64,
-    /// 95 % quantile.
+    /// The 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
+    /// The Monte Carlo standard error of the mean, if known. It comes from the importance weights or from the
+    /// differences between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
-    /// Effective sample size: the variance over the square of that standard error. For refined draws it is the smaller
-    /// of the values for the quantity and for its spread.
+    /// The effective sample size, which is the variance divided by the square of `mcse`. For refined draws it is the
+    /// smaller of the values for the quantity and for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
-    /// Nested R̂ of refined draws.
+    /// The nested R̂ of refined draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhat: Option<f64>,
     /// The summary of the same draws without weights, if this summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments of order 1/k̂
-    /// and above do not exist.
+    /// The tail index k̂ of the heavier of the draws' two tails. It is absent if the draws are bounded or few. Moments
+    /// of order 1/k̂ and above do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
-    /// The reason why mean or standard deviation are `null`, if the tails are the cause.
+    /// The reason why the mean or the standard deviation is `null`, if the tails are the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
 
-/// Mean and standard deviation of an approximation's unweighted draws.
+/// The mean and standard deviation of an approximation's unweighted draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlainSummary {
-    /// Mean.
+    /// The mean.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation.
+    /// The standard deviation.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
 }
 
-/// The bound at one iteration.
+/// The ELBO at one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ElboPoint {
-    /// The stage of the run, such as `mean-field`; empty if there is only one.
+    /// The stage of the run, such as `mean-field`. It is empty if there is only one stage.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
-    /// Iteration.
+    /// The number of the iteration.
     pub iteration: u64,
-    /// Estimate of the bound in nats.
+    /// The estimate of the ELBO in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// The Monte Carlo standard error of the ELBO.
+    /// The Monte Carlo standard error of the ELBO in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
 }
 
 impl ParameterSummary {
-    /// The displayed name: with its labels, if it has some.
+    /// Returns the name for display, which contains labels if there are labels.
     pub fn shown(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
     }
 
-    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
-    /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
+    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7). The standard
+    /// deviation has the divisor n − 1. If the slice is empty or contains NaN, every number is NaN.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
         let undefined = Self::of(name, f64::NAN, f64::NAN, [f64::NAN; 3]);
         if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {
@@ -215,7 +219,7 @@ impl ParameterSummary {
         Self::of(undefined.name, mean, sd, quantiles)
     }
 
-    /// A summary of these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
+    /// Creates a summary from a mean, a standard deviation, and quantiles at 5, 50 and 95 %.
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),
@@ -236,7 +240,7 @@ impl ParameterSummary {
 }
 
 impl FitSummary {
-    /// The text of `fit.json`, indented, with a final line end.
+    /// Returns the text of `fit.json`, which is indented and ends with a line end.
     pub fn to_json(&self) -> Result<String, DataError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| DataError::invalid(format!("cannot write the summary of the fit: {e}")))?;
@@ -248,7 +252,7 @@ impl FitSummary {
         write_atomic_bytes(path, self.to_json()?.as_bytes())
     }
 
-    /// Reads a `fit.json` back.
+    /// Reads a `fit.json` file.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
         serde_json::from_slice(&bytes).map_err(|e| {

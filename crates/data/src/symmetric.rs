@@ -1,13 +1,13 @@
-//! Sparse symmetric matrices from files, such as precisions.
+//! Sparse symmetric matrices from files, such as precision matrices.
 //!
-//! Two formats, distinguished by their first line:
+//! There are two formats, distinguished by their first line:
 //!
-//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then one
+//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, and one
 //!   entry per line, numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
-//! - **triplets**: row, column and value per line, separated by commas or blanks. A header is skipped. Rows and columns
-//!   are numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
+//! - **triplets**: a row, a column and a value per line, separated by commas or blanks. A header is skipped. Rows and
+//!   columns are numbered from 0 if a 0 occurs, and from 1 otherwise. The largest number is the size.
 //!
-//! If a file has only one triangle, it represents both.
+//! A file may contain both triangles or only one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::table::read_bytes;
 /// A sparse symmetric matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Symmetric {
-    /// Rows, and columns.
+    /// The number of rows and of columns.
     pub size: usize,
-    /// Entries (row, column, value) of both triangles, numbered from 0, column by column, without duplicates.
+    /// The entries (row, column, value) of both triangles, numbered from 0, in column-major order and without
+    /// duplicates.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
-/// An entry of the file.
 struct Entry {
     row: usize,
     column: usize,
@@ -33,25 +33,25 @@ struct Entry {
     at: usize,
 }
 
-/// Largest number of rows without any entry. A matrix with more is probably a mistyped number.
+/// The largest number of rows without any entry. A matrix with more empty rows probably has a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// Relative difference of mirrored entries that is treated as rounding.
+/// The relative difference of mirrored entries that is treated as rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
-    /// Reads a matrix.
+    /// Reads a matrix from a file.
     ///
     /// # Errors
-    /// Fails as [`parse`](Self::parse) does, and for a file that cannot be read.
+    /// Fails as [`parse`](Self::parse) does, and if the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Reads a matrix in one of the two formats; `label` is its name in messages.
+    /// Parses a matrix in one of the two formats. `label` is its name in messages.
     ///
     /// # Errors
-    /// Fails if the bytes have none of the formats, or the matrix is not symmetric. The message points at the location.
+    /// Fails if the bytes have neither format, or if the matrix is not symmetric. The message contains the position.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);
@@ -66,7 +66,6 @@ impl Symmetric {
     }
 }
 
-/// Words of the lines with content, with their locations.
 fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
     let mut start = cursor.pos;
     let text = cursor.text;
@@ -91,7 +90,6 @@ fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'
         .filter(|(_, words)| !words.is_empty())
 }
 
-/// Row, column and value of a line, numbered as in the file.
 fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
     let [(at, row), (second, column), (third, value)] = words else {
         let message = "expected a row, a column and a value on one line";
@@ -133,7 +131,8 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
     if !known {
         return Err(cursor.error(
             0,
-            "expected `%%MatrixMarket matrix coordinate real symmetric` (or general): sparse and of real numbers",
+            "expected the header `%%MatrixMarket matrix coordinate real symmetric` (or `general`), that is, a sparse \
+             matrix of real numbers",
         ));
     }
     let mut all = lines(cursor);
@@ -178,7 +177,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "the header announces {count} entries, but there are {}",
+                "the header declares {count} entries, but there are {}",
                 entries.len()
             ),
         ));
@@ -208,13 +207,12 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Both triangles of a matrix whose file may contain only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));
     }
     let one = all.iter().all(|e| e.row >= e.column) || all.iter().all(|e| e.row <= e.column);
-    // By column, then row.
+    // The entries are sorted by column and then by row.
     let mut positions: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
     for Entry {
         row,

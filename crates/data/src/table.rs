@@ -1,7 +1,7 @@
-//! Tables of named columns, the data of models without a program.
+//! Tables of named columns, which are the data of models without a program.
 //!
-//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
-//! builds with the feature `parquet`.
+//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet
+//! files in builds with the feature `parquet`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::error::{DataError, ParseError};
 use crate::files::{self, HELD, bytes_in_words, held};
 use crate::{npy, table_csv};
 
-/// The content of a column.
+/// The cells of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// Numbers, with NaN for missing values.
+    /// Numbers, where NaN represents a missing value.
     Numbers(Vec<f64>),
-    /// Words, with `None` for missing values. A column has words if some cell is neither missing nor a number.
+    /// Words, where `None` represents a missing value. A column has words if some cell is neither missing nor a number.
     Words(Vec<Option<String>>),
 }
 
 impl Cells {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(x) => x.len(),
@@ -31,17 +31,17 @@ impl Cells {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows with a missing value, counted from 0.
+    /// Returns the indices of the rows with a missing value.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
 
-    /// Whether the value of a row is missing.
+    /// Returns whether the value of a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) => x[row].is_nan(),
@@ -57,14 +57,14 @@ pub struct Column {
     pub name: String,
     /// The cells of the column.
     pub cells: Cells,
-    /// For words read from a file: the location of the first cell that is not a number.
+    /// The location of the first cell that is not a number, for words read from a file.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column from a file with an empty cell: the message if none may be missing.
+    /// The message if no value may be missing, for a column from a file with an empty cell.
     pub(crate) first_gap: Option<DataError>,
 }
 
 impl Column {
-    /// A column that does not come from a file.
+    /// Creates a column that does not come from a file.
     pub fn new(name: impl Into<String>, cells: Cells) -> Self {
         Self {
             name: name.into(),
@@ -74,10 +74,10 @@ impl Column {
         }
     }
 
-    /// The numbers of the column, NaN where a value is missing.
+    /// Returns the numbers of the column, with NaN for missing values.
     ///
     /// # Errors
-    /// Fails if a cell is not a number. The message points at the first such cell.
+    /// Fails if a cell is not a number. The message contains the location of the first one.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -85,7 +85,6 @@ impl Column {
         }
     }
 
-    /// The location of the first word of a column of words.
     pub(crate) fn no_numbers(&self) -> DataError {
         if let Some(location) = &self.first_word {
             return DataError::Parse(location.clone());
@@ -105,7 +104,6 @@ impl Column {
         ))
     }
 
-    /// Whether a column of words has numbers as well.
     pub(crate) fn is_mixed(&self) -> bool {
         match &self.cells {
             Cells::Numbers(_) => false,
@@ -116,7 +114,7 @@ impl Column {
         }
     }
 
-    /// The distinct values in order (numbers by size, words alphabetically), without missing ones.
+    /// Returns the distinct values without missing ones. Numbers are sorted by size, and words alphabetically.
     pub fn levels(&self) -> Vec<String> {
         match &self.cells {
             Cells::Numbers(x) => {
@@ -134,10 +132,10 @@ impl Column {
         }
     }
 
-    /// The index of the value of each row among `levels`; `None` if it is missing.
+    /// Returns the index of each row's value in `levels`, or `None` for a missing value.
     ///
     /// # Errors
-    /// Fails if a value is not among them.
+    /// Fails if a value is not among the levels.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
         let positions: HashMap<&str, usize> = levels
             .iter()
@@ -183,22 +181,20 @@ impl Column {
     }
 }
 
-/// Named columns of one length.
+/// A table of named columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// The file, or the caller's label.
     source: String,
     columns: Vec<Column>,
-    /// The columns by name.
     positions: HashMap<String, usize>,
     rows: usize,
 }
 
 impl Table {
-    /// A table of columns.
+    /// Creates a table from columns.
     ///
     /// # Errors
-    /// Fails if the columns differ in length or two share a name.
+    /// Fails if the columns differ in length, or if two of them have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
@@ -227,8 +223,8 @@ impl Table {
         })
     }
 
-    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons, tabs or
-    /// blanks between the cells; `*.gz` is decompressed first.
+    /// Reads a table. Files `*.npy`, `*.npz` and `*.parquet` are read in these formats, and all other files as text
+    /// with commas, semicolons, tabs or blanks between the cells. Files `*.gz` are decompressed first.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not follow its format.
@@ -236,10 +232,10 @@ impl Table {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,
@@ -247,7 +243,7 @@ impl Table {
         )
     }
 
-    /// A table from the (decompressed) bytes of a file. `label` is its name, whose extension determines the format.
+    /// Parses the decompressed bytes of a file. `label` is the name of the file, whose extension determines the format.
     ///
     /// # Errors
     /// Fails if the bytes do not follow the format.
@@ -264,7 +260,7 @@ impl Table {
         }
     }
 
-    /// A matrix in NPY format. Its columns are called `V1`, `V2`, ….
+    /// Parses a matrix in NPY format. Its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
@@ -272,45 +268,46 @@ impl Table {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
-    /// The arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`, `x2`, ….
+    /// Parses the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`,
+    /// `x2`, ….
     ///
     /// # Errors
-    /// Fails if the bytes are not an NPZ file, or the arrays differ in their number of rows.
+    /// Fails if the bytes are not an NPZ file, or if the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers per row `x` gives
-    /// `x1`, `x2`, …. Null values are missing.
+    /// Parses the columns of a Parquet file, which contain numbers, booleans (as 0 and 1) or words. A column `x` with a
+    /// list of numbers per row becomes `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
-    /// Fails if the bytes are not a Parquet file, a column has another type, lists differ in length, or this build has
-    /// no reader.
+    /// Fails if the bytes are not a Parquet file, if a column has another type, if lists differ in length, or if this
+    /// build has no Parquet reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
     }
 
-    /// The file, or the caller's label.
+    /// Returns the name of the file, or the caller's label.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The columns in their order.
+    /// Returns the columns in order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The names of the columns in their order.
+    /// Returns the names of the columns in order.
     pub fn names(&self) -> Vec<&str> {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// A column by name, or by its number from 1 if no column has that name.
+    /// Returns a column by name, or by its number from 1 if no column has that name.
     ///
     /// # Errors
     /// Fails if the column does not exist. The message names a similar column.
@@ -344,7 +341,7 @@ impl Table {
         )))
     }
 
-    /// The numbers of a column by name, with NaN for missing values.
+    /// Returns the numbers of a column by name, with NaN for missing values.
     ///
     /// # Errors
     /// Fails if the column does not exist or has words.
@@ -353,7 +350,6 @@ impl Table {
     }
 }
 
-/// The columns of a Parquet file, which this build does not read.
 #[cfg(not(feature = "parquet"))]
 fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     Err(DataError::invalid(format!(
@@ -361,15 +357,15 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     )))
 }
 
-/// The bytes of a file, decompressed if its name ends in `.gz`.
+/// Reads the bytes of a file, and decompresses them if its name ends in `.gz`.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or its compressed stream is damaged or exceeds a gibibyte.
+/// Fails if the file cannot be read, or if its compressed stream is damaged or exceeds a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// [`read_bytes`] with another limit on decompressed bytes.
+/// Like [`read_bytes`], but with another limit on the decompressed bytes.
 ///
 /// # Errors
 /// Fails as [`read_bytes`] does.

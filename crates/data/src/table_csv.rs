@@ -1,7 +1,7 @@
-//! Tables from text, with cells separated by commas, semicolons, tabs or blanks, with or without a header.
+//! Tables from text, with cells separated by commas, semicolons, tabs or blanks, and with or without a header.
 //!
-//! A cell is missing if it is empty or one of [`MISSING`]. A column is numeric if every other cell is a number. Lines
-//! that begin with `#` before the first row are comments.
+//! A cell is missing if it is empty or one of [`MISSING`]. A column is numeric if all other cells are numbers. Lines
+//! that start with `#` before the first row are comments.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,18 +12,17 @@ use crate::error::DataError;
 use crate::source::Cursor;
 use crate::table::{Cells, Column, Table};
 
-/// Words that represent a missing value, in any case.
+/// The words that represent a missing value, in upper or lower case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
-/// The message about a cell without a value in a column that needs one in every row.
 const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
                         values parameters of their own";
 
-/// Largest number of stored locations in the file, each of which needs a scan of the text before it. For further
-/// columns, messages do not name a line.
+/// The largest number of stored locations in the file, because each of them needs a scan of the text before it.
+/// Messages about further columns do not contain a line.
 const REPORTED: usize = 100;
 
-/// Whether the first row names the columns.
+/// Whether the first row contains the names of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
     /// The first row is a header if none of its cells is a number or missing.
@@ -31,12 +30,12 @@ pub enum Header {
     Auto,
     /// The first row is a header.
     Yes,
-    /// There is no header. Columns are called `V1`, `V2`, ….
+    /// There is no header. The columns are called `V1`, `V2`, ….
     No,
 }
 
-/// A word as a cell of a CSV table, quoted if necessary. It escapes control characters. A word that a spreadsheet would
-/// read as a formula gets an initial apostrophe, as in spreadsheets.
+/// Formats a word as a cell of a CSV table, with quotes if necessary. Control characters are escaped. A word that a
+/// spreadsheet would read as a formula gets an initial apostrophe, as in spreadsheets.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -50,17 +49,17 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Reads a table from text.
+/// Parses a table from text.
 ///
 /// # Errors
-/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
-/// columns share a name; the message points at the location.
+/// Fails if the bytes are not UTF-8 text, if a row does not have as many cells as the first, if a quote is not closed,
+/// or if two columns have the same name. The message contains the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // The locations of the first cell of a column that is not a number, and of the first empty one.
+    // The location of the first cell of each column that is not a number, and of the first empty one.
     let mut words: Vec<Option<usize>> = Vec::new();
     let mut gaps: Vec<Option<usize>> = Vec::new();
     let mut width = 0;
@@ -153,7 +152,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     Table::new(label, columns)
 }
 
-/// The cells of the columns with words, in a second pass, because few tables have any.
+/// Collects the cells of the columns with words in a second pass, because few tables have words.
 fn words_of(
     text: &Text<'_>,
     titled: bool,
@@ -192,20 +191,16 @@ fn cells(n: usize) -> String {
     }
 }
 
-/// A cell and its offset in bytes.
 struct Cell<'a> {
     text: Cow<'a, str>,
     at: usize,
 }
 
-/// The text of a table.
 struct Text<'a> {
     cursor: Cursor<'a>,
-    /// Without the comments before the first row.
+    /// The text without the comments before the first row.
     body: &'a str,
-    /// Bytes before the body.
     offset: usize,
-    /// `None`: blanks.
     separator: Option<u8>,
 }
 
@@ -260,7 +255,6 @@ impl<'a> Text<'a> {
         Ok(names)
     }
 
-    /// Visits the non-empty rows.
     fn rows(&self, visit: Visit<'_>) -> Result<(), DataError> {
         match self.separator {
             None => self.blank_rows(visit),
@@ -327,14 +321,13 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The starts of a record's cells, and whether it ends within quotes.
 struct RawCells {
     starts: Vec<usize>,
     quoted: bool,
 }
 
 fn raw_cells(raw: &[u8], separator: u8) -> RawCells {
-    // The reader may count the line end of the row before to this one.
+    // The reader may have counted the line end of the row before as part of this one.
     let first = raw
         .iter()
         .position(|b| !matches!(b, b'\n' | b'\r'))
@@ -344,7 +337,7 @@ fn raw_cells(raw: &[u8], separator: u8) -> RawCells {
     let mut fresh = true;
     for (i, byte) in raw.iter().enumerate().skip(first) {
         match *byte {
-            // A quote within an unquoted cell is a character as any other.
+            // Within an unquoted cell, a quote is an ordinary character.
             b'"' if fresh || quoted || raw[i - 1] == b'"' => quoted = !quoted,
             b if b == separator && !quoted => {
                 starts.push(i + 1);

@@ -1,4 +1,4 @@
-//! Traces: JSON lines that a run appends and that survive its interruption.
+//! Traces, which are JSON lines that a run appends and that survive an interruption of the run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use crate::error::DataError;
 
 /// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
-/// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last line), which
-/// [`TraceWriter::resume`] removes. Dropping the writer also flushes, but does not report failures.
+/// checkpoint. If the run is killed, the file may have more lines than the checkpoint and a truncated last line.
+/// [`TraceWriter::resume`] removes them. Dropping the writer also flushes the lines, but does not report failures.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Starts a trace, replacing an older one.
+    /// Creates a trace and replaces an older one.
     pub fn create(path: &Path) -> Result<Self, DataError> {
         let file = File::create(path).map_err(|e| DataError::io("create", path, &e))?;
         Ok(Self {
@@ -89,7 +89,7 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Writes every line to the disk and waits for completion.
+    /// Writes all lines to the disk and waits for completion.
     pub fn flush(&mut self) -> Result<(), DataError> {
         self.file
             .flush()
@@ -101,19 +101,20 @@ impl TraceWriter {
             .map_err(|e| DataError::io("write", &self.path, &e))
     }
 
-    /// Lines written so far, including those kept by `resume`. A checkpoint stores this number.
+    /// Returns the number of lines written so far, including the lines that `resume` kept. A checkpoint stores this
+    /// number.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Reads a trace back. An incomplete last line (a run was killed while writing it) is ignored; any other line that is
-/// not such an object is an error with its number.
+/// Reads a trace. An incomplete last line, which a killed run leaves, is ignored. Any other line that is not an object
+/// of this type is an error with the number of the line.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

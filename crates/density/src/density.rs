@@ -16,19 +16,19 @@ pub trait LogDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;
 
-    /// The unconstrained dimension d.
+    /// Returns the number d of unconstrained coordinates.
     fn dim(&self) -> usize;
 
-    /// Scratch memory for batches of up to `lanes` draws.
+    /// Returns scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// Scratch memory for the search for a starting point. Results may be accurate to only about four digits if that is
-    /// cheaper.
+    /// Returns scratch memory for the search for a starting point. Results may be accurate to only about four digits if
+    /// that is cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
     }
 
-    /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
+    /// Computes `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
     /// Writes the [`value`](Self::value) to `out`, and the gradient with respect to `z` to `grad` (`dim × lanes`).
@@ -40,20 +40,21 @@ pub trait LogDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// The exchangeable records over which the density sums, for minibatch methods.
+    /// Returns the exchangeable records over which the density sums, for minibatch methods.
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
 
-    /// The cost of a value and gradient per draw, in elementary operations, each of which takes about a nanosecond.
-    /// `None` if the cost is unknown or depends on the point, as with an adaptive solver. If it is `None`, inference
-    /// does not evaluate the density far from the known mass of the posterior, and it refines early instead of checking
-    /// the fit with many draws.
+    /// Returns the cost of a value and gradient per draw, in elementary operations, each of which takes about a
+    /// nanosecond. `None` means that the cost is unknown or depends on the point, as with an adaptive solver. Inference
+    /// then does not evaluate the density far from the known mass of the posterior, and it refines early instead of
+    /// checking the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// The pairs of coordinates whose mixed second derivative may be nonzero; `None` if the density does not know them.
+    /// Returns the pairs of coordinates whose mixed second derivative may be nonzero, or `None` if the density does not
+    /// know them.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -98,18 +99,18 @@ impl<D: LogDensity> LogDensity for &D {
 /// A log density with Hessian-vector products (forward over reverse).
 ///
 /// [`linearize`](Self::linearize) fixes the draws. [`apply`](Self::apply) may then be called many times, for example by
-/// conjugate gradients.
+/// the method of conjugate gradients.
 pub trait TwiceDifferentiable: LogDensity {
-    /// Fixes the draws at which [`apply`](Self::apply) multiplies.
+    /// Fixes the draws at which [`apply`](Self::apply) evaluates the Hessian.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
 
-    /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
+    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
     ///
     /// # Panics
     /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// [`linearize`](Self::linearize) and one [`apply`](Self::apply).
+    /// Calls [`linearize`](Self::linearize), then [`apply`](Self::apply) once.
     fn hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.linearize(ws, z);
         self.apply(ws, v, out);

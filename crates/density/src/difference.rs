@@ -2,13 +2,13 @@
 
 use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// Gives any [`LogDensity`] Hessian-vector products by central differences of its gradient:
-/// `(∇f(z + hv) − ∇f(z − hv)) / 2h`, where h, chosen for each lane, moves the largest coordinate by
-/// `6e-6 (1 + |z|)`. The relative error is about 1e-10 for smooth densities. One product costs two gradients.
+/// A [`LogDensity`] with Hessian-vector products from central differences of its gradient, `(∇f(z + hv) − ∇f(z − hv)) /
+/// 2h`. h is chosen for each lane and moves the largest coordinate by `6e-6 (1 + |z|)`. The relative error is about
+/// 1e-10 for smooth densities. One product costs two gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Differenced<D>(pub D);
 
-/// Scratch memory of a [`Differenced`] density.
+/// The scratch memory of a [`Differenced`] density.
 #[derive(Clone, Debug)]
 pub struct DifferencedWorkspace<W> {
     inner: W,
@@ -16,7 +16,7 @@ pub struct DifferencedWorkspace<W> {
     lanes: usize,
 }
 
-/// Cube root of the machine precision, which balances truncation and rounding of a central difference.
+/// The cube root of the machine precision, which balances truncation and rounding of a central difference.
 const STEP: f64 = 6.055e-6;
 
 impl<D: LogDensity> LogDensity for Differenced<D> {
@@ -62,7 +62,10 @@ impl<D: LogDensity> TwiceDifferentiable for Differenced<D> {
 
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let (dim, lanes) = (self.dim(), v.lanes());
-        assert_eq!(ws.lanes, lanes, "linearised at the same number of draws");
+        assert_eq!(
+            ws.lanes, lanes,
+            "`v` and the linearisation have different numbers of draws"
+        );
         let mut steps = vec![0.0; lanes];
         for (lane, step) in steps.iter_mut().enumerate() {
             let (mut size, mut length) = (0.0f64, 0.0f64);
@@ -112,7 +115,6 @@ impl<D: LogDensity> TwiceDifferentiable for Differenced<D> {
 mod tests {
     use super::*;
 
-    /// `f(x, y) = sin x + x y²`.
     struct Wave;
 
     impl LogDensity for Wave {

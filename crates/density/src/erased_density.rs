@@ -38,7 +38,7 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferenti
 pub struct ErasedDensity<'a>(&'a dyn Erased);
 
 impl<'a> ErasedDensity<'a> {
-    /// Borrows a density.
+    /// Creates a borrowed view of `density`.
     pub fn new<D: TwiceDifferentiable>(density: &'a D) -> Self {
         Self(density)
     }
@@ -50,7 +50,7 @@ impl std::fmt::Debug for ErasedDensity<'_> {
     }
 }
 
-/// Scratch memory of an [`ErasedDensity`], together with the density that uses it.
+/// The scratch memory of an [`ErasedDensity`], together with the density that uses it.
 pub struct DensityWorkspace<'a>(Box<dyn Evaluate + 'a>);
 
 impl std::fmt::Debug for DensityWorkspace<'_> {
@@ -59,7 +59,6 @@ impl std::fmt::Debug for DensityWorkspace<'_> {
     }
 }
 
-/// The object-safe form of a density.
 trait Erased: Sync {
     fn dim(&self) -> usize;
     fn evaluator(&self, lanes: usize, rough: bool) -> Box<dyn Evaluate + '_>;
@@ -94,7 +93,6 @@ impl<D: TwiceDifferentiable> Erased for D {
     }
 }
 
-/// A density with its own workspace.
 struct Evaluator<'a, D: TwiceDifferentiable> {
     density: &'a D,
     workspace: D::Workspace,

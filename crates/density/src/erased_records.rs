@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::{Group, Lanes, LanesMut, LinearPredictor, RecordDensity};
 
-/// Scratch memory of [`ErasedRecords`].
+/// The scratch memory of [`ErasedRecords`].
 pub type ErasedWorkspace = Box<dyn Any + Send>;
 
 /// A borrowed [`RecordDensity`] of any type. It implements the trait and returns the same bits.
@@ -12,7 +12,7 @@ pub type ErasedWorkspace = Box<dyn Any + Send>;
 pub struct ErasedRecords<'a>(&'a dyn Erased);
 
 impl<'a> ErasedRecords<'a> {
-    /// Borrows the records of `density`.
+    /// Creates a borrowed view of the records of `density`.
     pub fn new<D: RecordDensity>(density: &'a D) -> Self {
         Self(density)
     }
@@ -38,7 +38,6 @@ fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
 /// [`RecordDensity`], its implementation for every density, and the implementation of [`ErasedRecords`].
 macro_rules! erased {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
-        /// The object-safe form of [`RecordDensity`], with the same methods.
         trait Erased: Sync {
             fn dim(&self) -> usize;
             fn records(&self) -> usize;

@@ -1,6 +1,6 @@
 //! Borrowed `rows × lanes` matrices with contiguous lanes.
 
-/// A read-only matrix of draws, `rows × lanes`; element `(row, lane)` is `data[row * lanes + lane]`.
+/// A read-only matrix of draws, `rows × lanes`. Element `(row, lane)` is `data[row * lanes + lane]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
     data: &'a [f64],
@@ -8,7 +8,7 @@ pub struct Lanes<'a> {
     lanes: usize,
 }
 
-/// A writable matrix of draws, laid out as [`Lanes`].
+/// A writable matrix of draws with the layout of [`Lanes`].
 #[derive(Debug)]
 pub struct LanesMut<'a> {
     data: &'a mut [f64],
@@ -17,7 +17,7 @@ pub struct LanesMut<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// A view of `data` as `rows × lanes`.
+    /// Creates a view of `data` as `rows × lanes`.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
@@ -26,22 +26,22 @@ impl<'a> Lanes<'a> {
         Self { data, rows, lanes }
     }
 
-    /// Number of rows (coordinates).
+    /// Returns the number of rows (coordinates).
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of lanes (draws).
+    /// Returns the number of lanes (draws).
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// All elements, row by row.
+    /// Returns all elements, row by row.
     pub fn as_slice(&self) -> &'a [f64] {
         self.data
     }
 
-    /// The lanes of one coordinate.
+    /// Returns the lanes of one coordinate.
     pub fn row(&self, row: usize) -> &'a [f64] {
         &self.data[row * self.lanes..(row + 1) * self.lanes]
     }
@@ -55,7 +55,7 @@ impl<'a> Lanes<'a> {
 }
 
 impl<'a> LanesMut<'a> {
-    /// A writable view of `data` as `rows × lanes`.
+    /// Creates a writable view of `data` as `rows × lanes`.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
@@ -64,27 +64,27 @@ impl<'a> LanesMut<'a> {
         Self { data, rows, lanes }
     }
 
-    /// Number of rows (coordinates).
+    /// Returns the number of rows (coordinates).
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of lanes (draws).
+    /// Returns the number of lanes (draws).
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// All elements, row by row.
+    /// Returns all elements for modification, row by row.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         self.data
     }
 
-    /// The lanes of one coordinate.
+    /// Returns the lanes of one coordinate for modification.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.data[row * self.lanes..(row + 1) * self.lanes]
     }
 
-    /// Reborrows the view.
+    /// Reborrows the view for a shorter lifetime.
     pub fn reborrow(&mut self) -> LanesMut<'_> {
         LanesMut {
             data: self.data,

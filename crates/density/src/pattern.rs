@@ -1,7 +1,7 @@
-//! The mixed second derivatives of a density.
+//! The sparsity pattern of the second derivatives of a density.
 
-/// Pairs of coordinates whose mixed second derivative may be nonzero, symmetric and without the diagonal. These pairs
-/// are the edges of the graph of conditional dependence.
+/// The pairs of coordinates whose mixed second derivative may be nonzero, symmetric and without the diagonal. These
+/// pairs are the edges of the graph of conditional dependence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     starts: Vec<usize>,
@@ -31,12 +31,12 @@ impl Pattern {
         Self { starts, neighbours }
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The neighbours of a coordinate, in order.
+    /// Returns the neighbours of a coordinate, in ascending order.
     pub fn neighbours(&self, coordinate: usize) -> &[u32] {
         &self.neighbours[self.starts[coordinate]..self.starts[coordinate + 1]]
     }

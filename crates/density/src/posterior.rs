@@ -1,11 +1,11 @@
-//! A model's description of its parameters: names, shapes, constrained values, generated quantities.
+//! The interface to a model's parameters: names, shapes, constrained values and generated quantities.
 
 use std::fmt;
 
-/// The part of the program that a reported variable comes from.
+/// The block of the program that declares a reported variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
-    /// Declared in the parameters block.
+    /// A parameter, declared in the parameters block.
     Parameter,
     /// A transformed parameter.
     Transformed,
@@ -13,32 +13,32 @@ pub enum VariableKind {
     Generated,
 }
 
-/// One reported variable. Its values are flat in column-major order (first index fastest), as in Stan's CSV files.
+/// A reported variable. Its values are flat in column-major order (first index fastest), as in Stan's CSV files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Name in the model.
+    /// The name in the model.
     pub name: String,
-    /// Extents; empty for a scalar.
+    /// The extents, which are empty for a scalar.
     pub shape: Vec<usize>,
-    /// The part of the program that the variable comes from.
+    /// The block that declares the variable.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,
 }
 
 impl Variable {
-    /// Number of scalars.
+    /// Returns the number of scalars.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether the variable has no scalars.
+    /// Returns whether the variable has no scalars.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// How a coordinate relates to its reported value.
+/// The relation of a coordinate to its reported value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// The coordinate is the value, up to a shift and a factor, or it has no single reported value.
@@ -50,13 +50,14 @@ pub enum Scale {
     Logit,
 }
 
-/// Differences in nats beyond which values are treated as equal. Standard deviations of logarithms can be so large that
-/// values overflow.
+/// The largest exponent, in nats, that is exponentiated. Larger differences get the same value, because standard
+/// deviations of logarithms can be so large that values would overflow.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// The difference between the values at `z` and at `other`. The unit and the direction depend only on `other`: the
-    /// unit is the value at `other` for a logarithm, and the smaller of its two shares for a logit.
+    /// Returns the difference between the values at `z` and at `other`. Its unit and direction depend only on `other`:
+    /// the unit is the value at `other` for a logarithm, and for a logit it is the smaller of the value's distances
+    /// from the two bounds.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {
@@ -74,20 +75,20 @@ impl Scale {
     }
 }
 
-/// Identifies the random stream of one draw's generated quantities. The same key gives the same values, so any draw can
-/// be reproduced alone.
+/// The identifier of the random stream of one draw's generated quantities. The same key gives the same values, so any
+/// draw can be reproduced alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawKey {
     /// The run's seed.
     pub seed: u64,
-    /// Index of the draw.
+    /// The index of the draw.
     pub index: u64,
 }
 
 /// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// The model's message, such as that of a `reject` or of a violated constraint on a transformed parameter.
+    /// The model's message, for example from a `reject` or about a violated constraint on a transformed parameter.
     pub message: String,
 }
 
@@ -102,32 +103,33 @@ impl std::error::Error for ConstrainError {}
 /// The values of every variable for a draw.
 pub type Constrained = Result<Vec<f64>, ConstrainError>;
 
-/// Looks up the constrained value of a parameter by name: flat, column-major.
+/// A function that returns the constrained value of a parameter by name, flat in column-major order.
 pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
-/// The names and the constrained values of a model on ℝᵈ.
+/// A model on ℝᵈ with names and constrained values.
 pub trait Posterior: Sync {
-    /// The reported variables, in the order in which [`constrain`](Self::constrain) writes them.
+    /// Returns the reported variables, in the order in which [`constrain`](Self::constrain) writes them.
     fn variables(&self) -> Vec<Variable>;
 
-    /// Names of the d unconstrained coordinates.
+    /// Returns the names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
-    /// How each of the d coordinates relates to its reported value; empty if every coordinate is the value itself.
+    /// Returns the relation of each of the d coordinates to its reported value, or an empty vector if every coordinate
+    /// is the value itself.
     fn scales(&self) -> Vec<Scale> {
         Vec::new()
     }
 
-    /// Appends the values of every variable at the unconstrained point `z` to `out`: parameters,
-    /// transformed parameters, generated quantities.
+    /// Appends the values of every variable at the unconstrained point `z` to `out`: parameters, transformed parameters
+    /// and generated quantities.
     ///
     /// # Errors
-    /// Fails if the model rejects the point; `out` is then unchanged.
+    /// Fails if the model rejects the point. `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// The values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
-    /// unconstrained points one after another. The result equals that of single calls up to rounding, and does not
-    /// depend on which draws are requested together.
+    /// Returns the values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
+    /// unconstrained points one after another. The result equals the result of single calls up to rounding, and does
+    /// not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {
@@ -138,12 +140,12 @@ pub trait Posterior: Sync {
         keys.iter().enumerate().map(one).collect()
     }
 
-    /// The number of draws per request for which the model is fastest.
+    /// Returns the number of draws per request for which the model is fastest.
     fn together(&self) -> usize {
         1
     }
 
-    /// The unconstrained point with the parameter values that `lookup` returns.
+    /// Computes the unconstrained point at which the parameters have the values that `lookup` returns.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.
@@ -161,7 +163,7 @@ mod tests {
             let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{z} {other}: {a}, not {b}");
             near(Scale::Identity.beside(z, other), z - other);
             near(Scale::Log.beside(z, other), z.exp() / other.exp() - 1.0);
-            // Of the share that is the smaller one at the other.
+            // The reference is the share of the nearer bound at `other`.
             let side = if other > 0.0 { -1.0 } else { 1.0 };
             let share = |z: f64| logistic(side * z);
             near(Scale::Logit.beside(z, other), share(z) / share(other) - 1.0);

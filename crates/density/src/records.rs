@@ -1,4 +1,4 @@
-//! Models of exchangeable records whose prior and likelihood are separate, so that any minibatch can be evaluated.
+//! Densities of exchangeable records, with prior and likelihood separate so that any minibatch can be evaluated.
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
@@ -6,32 +6,32 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// records and many draws at once.
 ///
 /// The *prior* contains every term that does not belong to a record, including the log-Jacobians of constrained
-/// parameters. The density never scales the likelihood. Estimators apply the weight N/B, and tempering applies its
-/// power. Values are in nats. −∞ is allowed, and NaN rejects a single lane but never the batch, as for [`LogDensity`].
-/// Every method overwrites its destination unless its documentation says that it adds.
+/// parameters. The density never scales the likelihood: estimators apply the weight N/B, and tempering applies its
+/// power. Values are in nats. As for [`LogDensity`], −∞ is a valid value, and NaN rejects a single lane but never the
+/// batch. Every method overwrites its destination unless its documentation says that it adds.
 ///
-/// Two layouts:
+/// There are two layouts:
 ///
 /// * *batch*: the chosen records are summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
 /// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]` and gives one result.
 ///
 /// Records may repeat in a batch and come in any order. An empty batch gives zeros. The model is immutable, and
-/// prepared batches belong to the workspace. The density manages its own threads, and no bit depends on the number of
-/// threads. Other lanes of a call can affect a lane only through the rounding of matrix products.
+/// prepared batches belong to the workspace. The density manages its own threads, and its results have the same bits
+/// for any number of threads. Other lanes of a call can affect a lane only through the rounding of matrix products.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
 
-    /// The unconstrained dimension d.
+    /// Returns the number d of unconstrained coordinates.
     fn dim(&self) -> usize;
 
-    /// The number of records N.
+    /// Returns the number N of records.
     fn records(&self) -> usize;
 
-    /// Scratch memory for up to `lanes` draws and batches of up to `batch` records.
+    /// Returns scratch memory for up to `lanes` draws and batches of up to `batch` records.
     fn workspace(&self, lanes: usize, batch: usize) -> Self::Workspace;
 
-    /// `out[l] = log p(z[:, l])`.
+    /// Computes `out[l] = log p(z[:, l])`.
     fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
     /// Writes the prior to `out` and its gradient (`d × lanes`) to `grad`.
@@ -43,7 +43,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
+    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
     fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// Writes the summed log likelihood of a batch at every lane to `out`.
@@ -69,7 +69,7 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
+    /// Computes `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
@@ -123,9 +123,9 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Gradients and Hessian-vector products of groups of records, each group at its own point, summed over all groups:
-    /// *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d
-    /// each).
+    /// Adds the gradients and Hessian-vector products of groups of records, each group at its own point:
+    /// `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product`. Both have
+    /// length d.
     ///
     /// The default makes one call per group in the batch layout. A model that can share work between groups overrides
     /// it.
@@ -150,56 +150,56 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Replaces `coordinates` by those on which the likelihood of `batch` depends, in ascending order without
-    /// repetition, if there are few of them. Returns `false`, the default, if there are many or they are unknown. A
-    /// model gives the same kind of answer for every batch.
+    /// Replaces the contents of `coordinates` with the coordinates on which the likelihood of `batch` depends, in
+    /// ascending order without repetition, if there are few of them. Returns `false`, which is the default, if there
+    /// are many or if they are unknown. A model returns the same value for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
     }
 
-    /// The view as a linear predictor, if the likelihood has that form.
+    /// Returns the likelihood as a linear predictor, if it has that form.
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         None
     }
 
-    /// The first record of each block followed by N, if the data are read one block at a time. Callers that can choose
-    /// an order visit the blocks one after another. `None`, the default, if all data are in memory.
+    /// Returns the first record of each block, followed by N, if the data are read one block at a time. Callers that
+    /// can choose an order visit the blocks one after another. `None`, the default, means that all data are in memory.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
 
-    /// The number of records per request in a pass over all of them.
+    /// Returns the number of records per request in a pass over all records.
     fn stride(&self) -> usize {
         STRIDE
     }
 
-    /// Announces records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
-    /// one. If data come in blocks, the data of these records stay in memory.
+    /// Declares the records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
+    /// one. If the data are read in blocks, the data of these records stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
     }
 }
 
-/// Records that share a point.
+/// A group of records that are evaluated at the same point.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// The records.
+    /// The records of the group.
     pub records: &'a [u32],
     /// The point of evaluation (length d).
     pub point: &'a [f64],
 }
 
-/// A likelihood that depends on z only through K linear predictors per record: `log p(xₙ | z) = ℓₙ(ηₙ)` with `ηₙ = Aₙ
-/// z` of length K (no offset depends on z).
+/// A likelihood that depends on z only through K linear predictors per record: `log p(xₙ | z) = ℓₙ(ηₙ)`, where `ηₙ = Aₙ
+/// z` has length K. No offset depends on z.
 ///
 /// The predictors of a batch of B records form a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is
 /// row `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
 pub trait LinearPredictor: Sync {
-    /// K.
+    /// Returns the number K of linear predictors per record.
     fn width(&self) -> usize;
 
-    /// `eta = A_batch z`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
+    /// Computes `eta = A_batch z`. Reads only the coordinates that [`RecordDensity::support`] lists, if it lists any.
     fn project(
         &self,
         scratch: &mut PredictorScratch,
@@ -208,8 +208,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates of [`RecordDensity::support`] if there
-    /// are any.
+    /// Adds `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates that [`RecordDensity::support`] lists, if
+    /// it lists any.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -218,16 +218,16 @@ pub trait LinearPredictor: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
+    /// Computes `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
     fn link_value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]);
 
-    /// `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
+    /// Computes `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
     fn link_gradient(&self, batch: &[u32], eta: Lanes<'_>, out: LanesMut<'_>);
 
-    /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
+    /// Computes `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Expectations under independent normal coordinates, if the link provides them.
+    /// Returns the expectations under independent normal coordinates, if the link provides them.
     fn expectations(&self) -> Option<&dyn LinkExpectations> {
         None
     }
@@ -237,7 +237,8 @@ pub trait LinearPredictor: Sync {
 /// variances s. Then `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with elementwise squares, so the expectation over z is an integral over η
 /// alone.
 pub trait LinkExpectations: Sync {
-    /// `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
+    /// Computes `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates that [`RecordDensity::support`] lists, if it
+    /// lists any.
     fn project_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -246,7 +247,8 @@ pub trait LinkExpectations: Sync {
         variance: &mut [f64],
     );
 
-    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`, and only to the coordinates of [`RecordDensity::support`], if it has any.
+    /// Adds `Σ_b A_bi² r_b` to `out[i]`, but only for the coordinates that [`RecordDensity::support`] lists, if it
+    /// lists any.
     fn adjoint_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -255,8 +257,7 @@ pub trait LinkExpectations: Sync {
         out: &mut [f64],
     );
 
-    /// `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within
-    /// 1e-7.
+    /// Computes `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within 1e-7.
     fn link_expectation(
         &self,
         batch: &[u32],
@@ -267,16 +268,15 @@ pub trait LinkExpectations: Sync {
     );
 }
 
-/// Data of the last batch that a [`LinearPredictor`] may store, such as gathered rows of a design matrix.
+/// Data of the last batch, such as gathered rows of a design matrix, which a [`LinearPredictor`] may store.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     /// The batch to which `values` belong.
     pub batch: Vec<u32>,
-    /// Numbers in a layout of the model's choice.
+    /// Numbers in a layout that the model chooses.
     pub values: Vec<f64>,
 }
 
-/// Column `lane` of a matrix.
 fn column(z: Lanes<'_>, lane: usize) -> Vec<f64> {
     let (data, lanes) = (z.as_slice(), z.lanes());
     (0..z.rows()).map(|row| data[row * lanes + lane]).collect()
@@ -302,13 +302,13 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// All records of a [`RecordDensity`] as a single density: the prior plus the whole likelihood, summed over chunks of
-/// records in order. A weighted [sample](Self::sample) can stand in for all of them.
+/// The density of all records of a [`RecordDensity`]: the prior plus the whole likelihood, summed over chunks of
+/// records in order. A weighted [sample](Self::sample) can represent all records.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
     chunk: usize,
-    /// The records in the sample, and the weight of each.
+    /// The records of the sample, and the weight that each has.
     sample: Option<(Vec<u32>, f64)>,
 }
 
@@ -323,11 +323,11 @@ pub struct AllRecordsWorkspace<W> {
     lanes: usize,
 }
 
-/// Number of records that are evaluated together: enough to use every lane, and few enough to stay in the cache.
+/// Enough records to use every lane, and few enough to stay in the cache.
 const STRIDE: usize = 1024;
 
 impl<D: RecordDensity> AllRecords<D> {
-    /// The density of all records of `density`.
+    /// Creates the density of all records of `density`.
     pub fn new(density: D) -> Self {
         Self {
             chunk: density.stride(),
@@ -336,8 +336,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density in which the given records represent all N records of `density`, each with weight N divided by their
-    /// number. Its [`LogDensity`] exposes no records.
+    /// Creates a density in which the given records represent all N records of `density`. Each has weight N divided by
+    /// the number of given records. The [`LogDensity`] of the result exposes no records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {
@@ -347,12 +347,11 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density of records.
+    /// Returns the density of the records.
     pub fn density(&self) -> &D {
         &self.density
     }
 
-    /// Visits the records and their weights in chunks.
     fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32], f64)) {
         if let Some((records, weight)) = &self.sample {
             return records

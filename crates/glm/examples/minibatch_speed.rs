@@ -17,7 +17,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::new("minibatch speed"), 0, 0)
 }
 
-/// Matches among players, most of whom play rarely.
+/// Generates matches among players, most of whom play rarely.
 fn tennis() -> Glm<StandardNormal> {
     let (records, players) = (169_405, 5_524);
     let mut s = stream();
@@ -35,7 +35,6 @@ fn tennis() -> Glm<StandardNormal> {
     Glm::new(features, link, StandardNormal(players as usize)).expect("shapes")
 }
 
-/// Images of 28 × 28 pixels, a fifth of them not black.
 fn images() -> Vec<u8> {
     let mut s = stream();
     (0..60_000 * 784)
@@ -100,7 +99,7 @@ fn time<D: RecordDensity>(name: &str, density: &D, iterations: u64) {
         let mut fit = Minibatch::new(density, family, 1, settings, start).expect("settings");
         let mut state = fit.init().expect("a start");
         let epoch = fit.batches().per_epoch() as u64;
-        // The run fills the table first; if the iterations allow, the measurement includes a whole epoch with it.
+        // The run fills the table first. If the iterations allow, the measurement includes a whole epoch with it.
         let warm = if estimator.remembers() { epoch } else { 5 };
         for t in 1..=warm {
             drop(fit.step(&mut state, t));
@@ -113,7 +112,7 @@ fn time<D: RecordDensity>(name: &str, density: &D, iterations: u64) {
             })
             .collect();
         let mean = seconds.iter().sum::<f64>() / iterations as f64;
-        // Other programs on the machine slow some iterations down: a low quantile sees past them.
+        // Other programs on the machine slow some iterations down, and a low quantile excludes these.
         seconds.sort_by(f64::total_cmp);
         let quiet = seconds[seconds.len() / 5];
         let bytes = fit.footprint();

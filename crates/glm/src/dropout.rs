@@ -6,15 +6,16 @@ use jensen_math::vmath::slices;
 use crate::{Dense, ShapeError};
 use jensen_blackbox::records::DoublyStochastic;
 
-/// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row by row, ε standard normal: dropout with
-/// variance s² (Wang, Geffner and Domke 2024, appendix E; Eq. 58 holds for the drawn variance).
+/// Softmax regression with dropout, whose loss is `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}`. `W` is a K × P
+/// matrix, stored row by row, and ε is standard normal, so the dropout has variance s² (Wang, Geffner and Domke 2024,
+/// appendix E; Eq. 58 holds for the drawn variance).
 ///
-/// The approximation is the second-order expansion around ε = 0. With `η = W x`,
-/// `u = W (s ε ⊙ x)`, `p = softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`,
+/// The approximation is the second-order expansion around ε = 0. With `η = W x`, `u = W (s ε ⊙ x)`, `p = softmax(η)`,
+/// `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`:
 ///
-/// * `f̃ = f(W; n, 0) + gᵀu + ½ uᵀCu`,
-/// * `∇f̃ = (g + Cu + t) xᵀ + (g + Cu)(s ε ⊙ x)ᵀ`, `tₖ = ½ pₖ [(uₖ − pᵀu)² − uᵀCu]`,
-/// * `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, E t by `E uuᵀ = s² W diag(x²) Wᵀ`.
+/// - `f̃ = f(W; n, 0) + gᵀu + ½ uᵀCu`,
+/// - `∇f̃ = (g + Cu + t) xᵀ + (g + Cu)(s ε ⊙ x)ᵀ`, `tₖ = ½ pₖ [(uₖ − pᵀu)² − uᵀCu]`,
+/// - `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, E t by `E uuᵀ = s² W diag(x²) Wᵀ`.
 #[derive(Clone, Debug)]
 pub struct GaussianDropout {
     features: Dense,
@@ -24,10 +25,10 @@ pub struct GaussianDropout {
 }
 
 impl GaussianDropout {
-    /// Features, labels below K and the standard deviation s.
+    /// Creates the objective from features, labels below `classes` (K) and the standard deviation s of the dropout.
     ///
     /// # Errors
-    /// Fails if features and labels differ in number, or a label is not below K.
+    /// Fails if features and labels differ in number, or if a label is not below K.
     pub fn new(
         features: Dense,
         labels: Vec<u32>,
@@ -54,7 +55,6 @@ impl GaussianDropout {
         })
     }
 
-    /// Probabilities and `−log p_y` of predictors.
     fn softmax(&self, label: u32, eta: &[f64]) -> (Vec<f64>, f64) {
         let largest = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shifted: Vec<f64> = eta.iter().map(|x| x - largest).collect();
@@ -65,13 +65,12 @@ impl GaussianDropout {
         (p, sum.ln() - shifted[label as usize])
     }
 
-    /// `W x`.
     fn times(&self, w: &[f64], x: &[f64]) -> Vec<f64> {
         let rows = w.chunks_exact(self.features.columns());
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// The gathered rows, and `s ε ⊙ x` for each.
+    /// Returns the rows of a batch, and `s ε ⊙ x` for each of them.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);
@@ -79,7 +78,7 @@ impl GaussianDropout {
         (x, moved)
     }
 
-    /// The mean over all records of the loss without dropout, in nats.
+    /// Returns the mean loss without dropout over all records, in nats.
     pub fn loss(&self, w: &[f64]) -> f64 {
         let all: Vec<u32> = (0..self.labels.len() as u32).collect();
         let mut x = Vec::new();
@@ -96,7 +95,7 @@ impl GaussianDropout {
 }
 
 jensen_math::simd_fn! {
-    /// `w·x`, `w·m` and `w²·x²`.
+    /// Returns `w·x`, `w·m` and `w²·x²`.
     fn products, products_fn = <V>(w: &[f64], x: &[f64], m: &[f64]) -> [f64; 3] {
         let ((w, w_rest), (x, x_rest), (m, m_rest)) =
             (w.as_chunks::<LANES>(), x.as_chunks::<LANES>(), m.as_chunks::<LANES>());
@@ -117,7 +116,6 @@ jensen_math::simd_fn! {
         out
     }
 
-    /// `out = x² a`.
     fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
@@ -125,7 +123,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + b m`.
     fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
@@ -133,7 +130,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + c x² (w − v)`.
+    /// Computes `out += a x + c x² (w − v)`.
     fn add_expected, add_expected_fn = <V>(factors: [f64; 2], x: &[f64], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, x), w), v) in out.iter_mut().zip(x).zip(rows[0]).zip(rows[1]) {
@@ -142,7 +139,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// `out += c x` row by row: `out += a xᵀ`.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
         jensen_math::reduce::axpy(*c, x, out);

@@ -1,4 +1,4 @@
-//! Rows of a design matrix: products with a batch of them and with its transpose.
+//! Rows of a design matrix, and products with a batch of rows and with its transpose.
 
 use jensen_math::simd::LANES;
 
@@ -8,13 +8,13 @@ use crate::{ShapeError, Sparse};
 /// The rows of a design matrix with P columns.
 #[derive(Clone, Debug)]
 pub enum Features {
-    /// Every column in every row.
+    /// Rows with a value in every column.
     Dense(Dense),
-    /// Few columns per row.
+    /// Rows with values in few columns.
     Sparse(Sparse),
 }
 
-/// Dense rows.
+/// Dense rows of P columns, stored as doubles or bytes.
 #[derive(Clone, Debug)]
 pub struct Dense {
     columns: usize,
@@ -24,7 +24,7 @@ pub struct Dense {
 #[derive(Clone, Debug)]
 enum Values {
     Floats(Vec<f64>),
-    /// `(byte − shift) · scale`, column by column.
+    /// Each value is stored as a byte and read as `(byte − shift) · scale`, with one shift and scale per column.
     Bytes {
         data: Vec<u8>,
         shift: Vec<f64>,
@@ -33,7 +33,7 @@ enum Values {
 }
 
 jensen_math::simd_fn! {
-    /// One row of bytes as numbers. Plain loops become vector code at the level's instructions.
+    /// The compiler vectorises these plain loops.
     fn widen, widen_fn = <V>(bytes: &[u8], shift: &[f64], scale: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, &b), shift), scale) in out.iter_mut().zip(bytes).zip(shift).zip(scale) {
@@ -43,7 +43,7 @@ jensen_math::simd_fn! {
 }
 
 jensen_math::simd_fn! {
-    /// `strands[k] += Σ x² w` over every eighth product from k on.
+    /// Adds `Σ x² w` over every eighth product from k on to `strands[k]`.
     fn weigh_squares, weigh_squares_fn = <V>(x: &[f64], w: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (x, w) in x.chunks(LANES).zip(w.chunks(LANES)) {
@@ -53,7 +53,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += r x²`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], r: f64, out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (out, x) in out.iter_mut().zip(x) {
@@ -63,7 +62,7 @@ jensen_math::simd_fn! {
 }
 
 impl Dense {
-    /// Rows of doubles, row after row.
+    /// Creates dense rows from doubles, which are stored row after row.
     ///
     /// # Errors
     /// Fails if the numbers do not fill whole rows.
@@ -75,11 +74,11 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column.
-    /// They need an eighth of the memory of doubles.
+    /// Creates dense rows from bytes (an image's pixels). They are read as `(byte − shift) · scale`, with one shift and
+    /// scale per column, and need an eighth of the memory of doubles.
     ///
     /// # Errors
-    /// Fails if the bytes do not fill whole rows, or shift or scale have another length than a row.
+    /// Fails if the bytes do not fill whole rows, or if shift or scale have another length than a row.
     pub fn bytes(data: Vec<u8>, shift: Vec<f64>, scale: Vec<f64>) -> Result<Self, ShapeError> {
         whole_rows(data.len(), shift.len())?;
         if shift.len() != scale.len() {
@@ -95,7 +94,8 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes with every column standardised to mean 0 and variance 1. Constant columns become 0.
+    /// Creates dense rows from bytes, and standardises every column to mean 0 and variance 1. Constant columns become
+    /// 0.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -112,7 +112,7 @@ impl Dense {
         Self::bytes(data, mean, scale)
     }
 
-    /// Rows of bytes read as `(byte − m) · scale`, m being their column's mean.
+    /// Creates dense rows from bytes, which are read as `(byte − m) · scale` with the mean m of their column.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -121,12 +121,12 @@ impl Dense {
         Self::bytes(data, mean, vec![scale; columns])
     }
 
-    /// P.
+    /// Returns the number of columns P.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match &self.values {
             Values::Floats(data) => data.len() / self.columns,
@@ -134,7 +134,7 @@ impl Dense {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory of the values, in bytes.
     pub fn size(&self) -> usize {
         match &self.values {
             Values::Floats(data) => 8 * data.len(),
@@ -163,7 +163,6 @@ impl Dense {
     }
 }
 
-/// Mean and variance of every column of bytes.
 fn moments(data: &[u8], columns: usize) -> Result<(Vec<f64>, Vec<f64>), ShapeError> {
     whole_rows(data.len(), columns)?;
     let rows = (data.len() / columns) as f64;
@@ -190,7 +189,7 @@ pub(super) fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeErro
 }
 
 impl Features {
-    /// P.
+    /// Returns the number of columns P.
     pub fn columns(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.columns(),
@@ -198,7 +197,7 @@ impl Features {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.rows(),
@@ -206,7 +205,7 @@ impl Features {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory of the values, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.size(),
@@ -214,8 +213,8 @@ impl Features {
         }
     }
 
-    /// `out = X_batch W` for `W` of `P × width`, contiguous rows; `gathered` holds the batch's dense
-    /// rows if there are any.
+    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows. `gathered` contains the batch's
+    /// rows if they are dense.
     pub(super) fn times(
         &self,
         gathered: &[f64],
@@ -235,7 +234,6 @@ impl Features {
         }
     }
 
-    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
     pub(super) fn transposed_times(
         &self,
         gathered: &[f64],
@@ -255,7 +253,6 @@ impl Features {
         }
     }
 
-    /// `out[b] = Σ_p x_bp² w_p`; `gathered` as for [`Self::times`].
     pub(super) fn squares_times(
         &self,
         gathered: &[f64],
@@ -277,7 +274,6 @@ impl Features {
         }
     }
 
-    /// `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(
         &self,
         gathered: &[f64],

@@ -1,4 +1,4 @@
-//! Features, link and prior as one density.
+//! Combines features, link and prior to one density.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -6,11 +6,11 @@ use jensen_density::{
 
 use crate::{Features, Link, Prior, ShapeError};
 
-/// A generalised linear model over records: predictor k of record n is `Σ_p x_np z[o + p·K + k]`,
-/// where the coefficients begin at the offset o; coordinates before it belong only to the prior.
+/// A generalised linear model over records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`, where the
+/// coefficients begin at the offset o. Coordinates before the offset belong only to the prior.
 ///
-/// Values keep all normalising constants. A batch of B records costs `2·B·P·K` flops per lane and
-/// product. For sparse features P is the number of nonzero columns.
+/// Values include all normalising constants. A batch of B records costs `2·B·P·K` flops per lane and product. For
+/// sparse features P is the number of nonzero columns.
 #[derive(Debug)]
 pub struct Glm<P> {
     features: Features,
@@ -20,10 +20,10 @@ pub struct Glm<P> {
 }
 
 impl<P: Prior> Glm<P> {
-    /// The model whose coefficients are the last coordinates of the prior.
+    /// Creates the model whose coefficients are the last coordinates of the prior.
     ///
     /// # Errors
-    /// Fails if features and outcomes differ in number, or the prior has too few coordinates.
+    /// Fails if features and outcomes differ in number, or if the prior has too few coordinates.
     pub fn new(features: Features, link: Link, prior: P) -> Result<Self, ShapeError> {
         if features.rows() != link.records() {
             return Err(ShapeError(format!(
@@ -47,17 +47,17 @@ impl<P: Prior> Glm<P> {
         })
     }
 
-    /// The rows.
+    /// Returns the rows of features.
     pub fn features(&self) -> &Features {
         &self.features
     }
 
-    /// The likelihood of the predictors.
+    /// Returns the likelihood of the predictors.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// The batch's dense rows in `scratch`, gathered if they are missing.
+    /// Returns the batch's dense rows in `scratch`, and gathers them first if they are missing.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch
@@ -359,7 +359,6 @@ impl<P: Prior> RecordDensity for Glm<P> {
     }
 }
 
-/// Writes a column.
 pub(super) fn paste_lane(column: &[f64], lane: usize, out: &mut LanesMut<'_>) {
     let lanes = out.lanes();
     for (row, x) in column.iter().enumerate() {

@@ -3,14 +3,14 @@
 //! Every model is p(z) ∏ₙ p(yₙ | z) over N records, with all normalising constants, in nats. [`Glm`] has K linear
 //! predictors per record, ηₙ = xₙ W. It consists of features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`]
 //! from predictors to outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights (D per class),
-//! followed by those of the prior. [`Ppca`] integrates out the scores of principal components (Tipping and Bishop
-//! 1999). Both are a [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
+//! followed by the coordinates of the prior. [`Ppca`] integrates out the scores of principal components (Tipping and
+//! Bishop 1999). Both are a [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
 //! [`AllRecords`](jensen_density::AllRecords) makes an ordinary density of them for every other method.
 //! [`GaussianDropout`] is a [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in
-//! its features. These are the models in the experiments of Wang, Geffner and Domke (2024), *Joint control variate
-//! for faster black-box variational inference*.
+//! its features. These are the models in the experiments of Wang, Geffner and Domke (2024), *Joint control variate for
+//! faster black-box variational inference*.
 //!
-//! A logistic regression by minibatches, with its mean-field approximation:
+//! This example fits a logistic regression by minibatches, with a mean-field approximation:
 //!
 //! ```
 //! use jensen_blackbox::minibatches::MinibatchSettings;
@@ -69,7 +69,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// The input does not define a model.
+/// An error in inputs that do not define a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

@@ -6,25 +6,25 @@ use jensen_math::vmath::slices;
 
 use crate::ShapeError;
 
-/// The dependence of records on their predictors.
+/// The likelihood of a record, given its predictors.
 #[derive(Clone, Debug)]
 pub enum Link {
-    /// One predictor: `P(yₙ = 1) = logit⁻¹(η)`.
+    /// A binary outcome with one predictor: `P(yₙ = 1) = logit⁻¹(η)`.
     BernoulliLogit {
-        /// +1 for a success, −1 for a failure.
+        /// The outcome of each record: +1 for a success and −1 for a failure.
         signs: Vec<f64>,
     },
-    /// K predictors: `P(yₙ = k) = softmax(η)ₖ`.
+    /// One of K classes, with K predictors: `P(yₙ = k) = softmax(η)ₖ`.
     CategoricalLogit {
-        /// The class of a record, below K.
+        /// The class of each record, below K.
         labels: Vec<u32>,
-        /// K.
+        /// The number of classes K.
         classes: usize,
     },
 }
 
 impl Link {
-    /// Outcomes of trials.
+    /// Creates the link of binary outcomes, with a Bernoulli likelihood.
     pub fn bernoulli(outcomes: &[bool]) -> Self {
         let signs = outcomes.iter().map(|&y| if y { 1.0 } else { -1.0 });
         Self::BernoulliLogit {
@@ -32,7 +32,7 @@ impl Link {
         }
     }
 
-    /// Classes, counted from 0.
+    /// Creates the link of classes, which are counted from 0.
     ///
     /// # Errors
     /// Fails if a label is not below `classes`.
@@ -45,7 +45,7 @@ impl Link {
         }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn records(&self) -> usize {
         match self {
             Self::BernoulliLogit { signs } => signs.len(),
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// Predictors a record.
+    /// Returns the number of predictors per record.
     pub fn width(&self) -> usize {
         match self {
             Self::BernoulliLogit { .. } => 1,
@@ -61,7 +61,6 @@ impl Link {
         }
     }
 
-    /// `out[l] = Σ_b ℓ_b`.
     pub(super) fn value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]) {
         let lanes = eta.lanes();
         out.fill(0.0);
@@ -88,7 +87,6 @@ impl Link {
         }
     }
 
-    /// Computes the gradient of every record in its predictors.
     pub(super) fn gradient(&self, batch: &[u32], eta: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -114,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Expectations of first and second derivatives for normal predictors; only where K is 1.
+    /// Computes the expected first and second derivatives for normal predictors, only for K = 1.
     pub(super) fn expectation(
         &self,
         batch: &[u32],
@@ -134,7 +132,7 @@ impl Link {
                 }
                 curvature.iter_mut().for_each(|c| *c = -*c);
             }
-            // Never called, because a `Glm` of several predictors offers no expectations.
+            // A `Glm` of several predictors offers no expectations, so this is never called.
             Self::CategoricalLogit { .. } => {
                 gradient.fill(f64::NAN);
                 curvature.fill(f64::NAN);
@@ -142,7 +140,7 @@ impl Link {
         }
     }
 
-    /// Computes products of every record's Hessian in its predictors.
+    /// Computes the product of every record's Hessian with `v`. The Hessian is with respect to the record's predictors.
     pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -177,8 +175,8 @@ impl Link {
     }
 }
 
-/// Weights and slopes of normal distribution functions whose mixture is the logistic function within
-/// 2.2e-9, its derivative within 1.4e-8 (Monahan and Stefanski 1992, eight terms).
+/// Weights and slopes of a mixture of normal distribution functions. It agrees with the logistic function within
+/// 2.2e-9, and its derivative within 1.4e-8 (Monahan and Stefanski 1992, eight terms).
 const NORMALS: [(f64, f64); 8] = [
     (0.003246343272134, 1.365340806296348),
     (0.051517477033972, 1.059523971016916),
@@ -190,9 +188,9 @@ const NORMALS: [(f64, f64); 8] = [
     (0.001449567805354, 0.238212616409306),
 ];
 
-/// `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance): a normal
-/// distribution function of slope s becomes one of slope `s / √(1 + s² variance)`, so that the error
-/// does not grow with the variance.
+/// Computes `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance). The expectation of a
+/// normal distribution function of slope s is one of slope `s / √(1 + s² variance)`, so the error does not grow with
+/// the variance.
 fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mut [f64]) {
     let simd = Simd::detect();
     let count = mean.len();
@@ -222,7 +220,6 @@ fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mu
     }
 }
 
-/// 1/√(2π).
 const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 
 fn add(x: &[f64], y: &mut [f64]) {
@@ -231,7 +228,6 @@ fn add(x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// `sₙ η`.
 fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     let mut x = eta.to_vec();
     for (x, &n) in x.chunks_exact_mut(lanes).zip(batch) {
@@ -241,15 +237,13 @@ fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     x
 }
 
-/// Softmax over the classes of every record and lane.
 struct Softmax {
     lanes: usize,
     width: usize,
-    /// `exp(η − max)`, as `eta`.
+    /// Weights `exp(η − max)`, in the layout of `eta`.
     weights: Vec<f64>,
-    /// `max`, records × lanes.
+    /// Largest predictor `max`, records × lanes.
     largest: Vec<f64>,
-    /// Sum of the weights, records × lanes.
     sums: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Probabilistic principal components after integration over the scores.
+//! Probabilistic principal components with integrated scores.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 use rayon::prelude::*;
@@ -9,18 +9,17 @@ use crate::{Dense, Prior, StandardNormal};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns, with `W` (P × K, row by row in z) standard normal a priori
-/// and a known noise variance s (Tipping and Bishop 1999).
+/// Probabilistic principal components: `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns. `W` (P × K, row by row in
+/// z) is standard normal a priori, and the noise variance s is known (Tipping and Bishop 1999).
 ///
-/// With `M = s I + WᵀW`, `a = M⁻¹ Wᵀ x` and A the batch's rows a,
+/// With `M = s I + WᵀW`, `a = M⁻¹ Wᵀ x` and A the batch's rows a:
 ///
-/// * `log p(x) = −½ (P log 2π + (P − K) log s + log |M| + (xᵀx − xᵀW a) / s)`,
-/// * `∇ = XᵀA / s − W Q` with `Q = AᵀA / s + B M⁻¹`,
-/// * along V, with `dM = WᵀV + VᵀW` and `dA = (X V − A dM) M⁻¹`:
-///   `∇² V = XᵀdA / s − V Q − W dQ`, `dQ = (dAᵀA + AᵀdA) / s − B M⁻¹ dM M⁻¹`.
+/// - `log p(x) = −½ (P log 2π + (P − K) log s + log |M| + (xᵀx − xᵀW a) / s)`,
+/// - `∇ = XᵀA / s − W Q` with `Q = AᵀA / s + B M⁻¹`,
+/// - along V, with `dM = WᵀV + VᵀW` and `dA = (X V − A dM) M⁻¹`: `∇² V = XᵀdA / s − V Q − W dQ`, `dQ = (dAᵀA + AᵀdA)
+///   / s − B M⁻¹ dM M⁻¹`.
 ///
-/// A batch costs `4·B·P·K + 4·P·K²` flops per lane for a gradient, and three times that for a
-/// product.
+/// A batch costs `4·B·P·K + 4·P·K²` flops per lane for a gradient, and three times that for a product.
 #[derive(Clone, Debug)]
 pub struct Ppca {
     data: Dense,
@@ -38,17 +37,17 @@ pub struct PpcaWorkspace {
     part: Vec<f64>,
 }
 
-/// The K × K algebra at a point: `log |M|` and `M⁻¹`.
+/// The K × K matrices at a point, `log |M|` and `M⁻¹`.
 struct Posterior {
     log_det: f64,
     inverse: Vec<f64>,
 }
 
-/// Number of parts of the groups, independent of the number of threads.
+/// Number of parts into which the groups are divided. It does not depend on the number of threads.
 const PARTS: usize = 8;
 
 impl Ppca {
-    /// The model with K `components` and noise variance s > 0.
+    /// Creates the model with K = `components` and noise variance s > 0.
     pub fn new(data: Dense, components: usize, noise_variance: f64) -> Self {
         Self {
             data,
@@ -74,12 +73,11 @@ impl Ppca {
         &ws.rows
     }
 
-    /// A row-major matrix of `rows` rows of K.
+    /// Returns `data` as a row-major matrix of `rows` rows of K.
     fn thin<'m>(&self, data: &'m [f64], rows: usize) -> Matrix<'m> {
         Matrix::new(data, rows, self.components)
     }
 
-    /// `aᵀ b` for matrices of `rows` rows of K.
     fn inner(&self, a: &[f64], b: &[f64], rows: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.components * self.components];
         let (a, b) = (self.thin(a, rows).transposed(), self.thin(b, rows));
@@ -87,7 +85,7 @@ impl Ppca {
         out
     }
 
-    /// `None` if M is not positive definite, which only rounding can cause.
+    /// The result is `None` if M is not positive definite, which only rounding can cause.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());
@@ -105,7 +103,6 @@ impl Ppca {
         Some(Posterior { log_det, inverse })
     }
 
-    /// The rows `a = M⁻¹ Wᵀ x`, and the rows `Wᵀ x`.
     fn scores(&self, posterior: &Posterior, w: &[f64], x: &[f64], b: usize) -> [Vec<f64>; 2] {
         let k = self.components;
         let (mut wx, mut a) = (vec![0.0; b * k], vec![0.0; b * k]);
@@ -120,7 +117,6 @@ impl Ppca {
         [a, wx]
     }
 
-    /// `Q`.
     fn shrinkage(&self, posterior: &Posterior, a: &[f64], b: usize) -> Vec<f64> {
         let mut q = self.inner(a, a, b);
         for (q, m) in q.iter_mut().zip(&posterior.inverse) {
@@ -129,7 +125,7 @@ impl Ppca {
         q
     }
 
-    /// `dA` and `dQ` along V, given `X V`.
+    /// Computes `dA` and `dQ` along V, given `X V`.
     fn tangents(
         &self,
         posterior: &Posterior,
@@ -169,7 +165,6 @@ impl Ppca {
         [da, dq]
     }
 
-    /// `out += sign · W Q`.
     fn add_product(&self, w: &[f64], q: &[f64], sign: f64, out: &mut [f64]) {
         let q: Vec<f64> = q.iter().map(|q| sign * q).collect();
         multiply(
@@ -180,14 +175,13 @@ impl Ppca {
         );
     }
 
-    /// `out += XᵀA / s`.
     fn add_outer(&self, x: &[f64], a: &[f64], b: usize, out: &mut [f64]) {
         let a: Vec<f64> = a.iter().map(|a| a / self.noise_variance).collect();
         let rows = Matrix::new(x, b, self.p()).transposed();
         multiply(rows, self.thin(&a, b), 1.0, out);
     }
 
-    /// The log likelihood of rows at W, given their scores.
+    /// `a` are the scores of the rows, and `wx` are the rows `Wᵀ x`.
     fn log_likelihood(&self, posterior: &Posterior, x: &[f64], a: &[f64], wx: &[f64]) -> f64 {
         let (p, k, s) = (self.p(), self.components, self.noise_variance);
         let dot = |x: &[f64], y: &[f64]| jensen_math::reduce::dot(x, y);
@@ -201,7 +195,7 @@ impl Ppca {
         .sum()
     }
 
-    /// Value and gradient of gathered rows at W; NaN if the algebra fails.
+    /// The value and the gradient are NaN if M is not positive definite.
     fn value_grad_at(&self, w: &[f64], x: &[f64], b: usize, grad: Option<&mut [f64]>) -> f64 {
         let Some(posterior) = self.posterior(w) else {
             if let Some(grad) = grad {
@@ -218,7 +212,7 @@ impl Ppca {
         self.log_likelihood(&posterior, x, &a, &wx)
     }
 
-    /// Writes the Hessian-vector product at W in direction V into `out`.
+    /// Writes the Hessian-vector product at W in direction V to `out`.
     fn hvp_at(&self, w: &[f64], v: &[f64], x: &[f64], b: usize, out: &mut [f64]) {
         let Some(posterior) = self.posterior(w) else {
             out.fill(f64::NAN);
@@ -380,8 +374,8 @@ impl RecordDensity for Ppca {
         }
     }
 
-    /// The products with X and V are computed once for all groups. Each group costs `8·P·K²`
-    /// additional flops and one read of its point from memory.
+    /// The products with X and V are computed once for all groups. Each group costs `8·P·K²` additional flops and one
+    /// read of its point from memory.
     fn grouped(
         &self,
         ws: &mut PpcaWorkspace,

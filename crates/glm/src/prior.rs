@@ -9,13 +9,13 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// A twice differentiable log density on ℝᵈ over lanes. Every method overwrites its output.
 pub trait Prior: Debug + Sync {
-    /// d.
+    /// Returns the dimension d.
     fn dim(&self) -> usize;
-    /// Writes the values in nats into `out`.
+    /// Writes the values in nats to `out`.
     fn value(&self, z: Lanes<'_>, out: &mut [f64]);
-    /// Writes the values into `out` and the gradients into `grad`.
+    /// Writes the values to `out` and the gradients to `grad`.
     fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>);
-    /// Hessian-vector products.
+    /// Writes the Hessian-vector products with `v` to `out`.
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 }
 
@@ -34,19 +34,19 @@ impl<P: Prior + ?Sized> Prior for Box<P> {
     }
 }
 
-/// Independent standard normals.
+/// A prior of independent standard normal coefficients.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
-    /// d.
+    /// The dimension d.
     pub usize,
 );
 
-/// Number of strands in which squares are added, row by row in turn. The sum of a lane depends only on its own numbers,
-/// and a single lane fills vectors.
+/// Number of partial sums of squares. Rows are added to them in turn, so the sum of a lane depends only on its own
+/// numbers, and a single lane fills vectors.
 const STRANDS: usize = 8;
 
 jensen_math::simd_fn! {
-    /// Adds squares: `strands[k] += Σ x²` over every `strands.len()`-th number of `x` from k on.
+    /// Adds `Σ x²` over every `strands.len()`-th number of `x` from k on to `strands[k]`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for part in x.chunks(strands.len()) {
@@ -97,8 +97,8 @@ impl Prior for StandardNormal {
     }
 }
 
-/// Groups of coefficients around a common mean with a common scale: z = (m, s, β₁, …, β_G), each of
-/// `width` coordinates, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`, coordinate by coordinate.
+/// Groups of coefficients with a common mean and a common scale. z = (m, s, β₁, …, β_G), where each part has `width`
+/// coordinates. Coordinate by coordinate, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonNormal {
     /// Number of coordinates per group.
@@ -108,7 +108,7 @@ pub struct CommonNormal {
 }
 
 impl CommonNormal {
-    /// Offset of the coefficients in z.
+    /// Returns the offset of the coefficients in z.
     pub fn offset(&self) -> usize {
         2 * self.width
     }
@@ -191,7 +191,6 @@ impl Prior for CommonNormal {
 }
 
 jensen_math::simd_fn! {
-    /// Adds `((x − mean) root)²` over groups.
     fn common_value, common_value_fn = <V>(groups: &[f64], mean: &[f64], root: &[f64], squares: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for group in groups.chunks_exact(squares.len()) {
@@ -202,7 +201,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes the gradient of groups into `out`, its parts for mean and log scale added to `sums`.
+    /// Writes the gradient of groups to `out`, and adds the contributions to mean and log scale to `sums`.
     fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision] = common;
@@ -220,8 +219,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Hessian-vector products of groups into `out`, their parts for mean and log scale added to
-    /// `sums`.
+    /// Writes Hessian-vector products of groups to `out`, and adds the contributions to mean and log scale to `sums`.
     fn common_hvp, common_hvp_fn = <V>(groups: &[f64], v: &[f64], common: [&[f64]; 4], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision, v_mean, v_log] = common;
@@ -232,7 +230,8 @@ jensen_math::simd_fn! {
         let rows = groups.chunks_exact(n).zip(v.chunks_exact(n)).zip(out.chunks_exact_mut(n));
         for ((x, v), o) in rows {
             for i in 0..n {
-                // The derivative of −t p with t = x − m, p = e^{−2s}, and of its kin above.
+                // These are derivatives of −t p with t = x − m and p = e^{−2s}, and of the corresponding gradients by m
+                // and s.
                 let t = x[i] - mean[i];
                 let dt = v[i] - v_mean[i];
                 let p = precision[i];

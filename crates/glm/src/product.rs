@@ -1,11 +1,11 @@
-//! Matrix products.
+//! Matrix products whose bits do not depend on the number of threads.
 
 use gemm::Parallelism;
 
-/// Flops from which a product uses the pool it is called in: below, waking threads costs more.
+/// Smallest number of flops for which a product uses several threads of the current pool. For smaller products, waking
+/// threads costs more than it saves.
 const PARALLEL: usize = 20_000_000;
 
-/// A matrix view with strides.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f64],
@@ -16,7 +16,6 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// A row-major matrix.
     pub(crate) fn new(data: &'a [f64], rows: usize, columns: usize) -> Self {
         assert!(data.len() >= rows * columns, "a {rows} × {columns} matrix");
         Self {
@@ -28,7 +27,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The transpose of the matrix.
     pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,
@@ -40,8 +38,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `out = A B + keep · out`, row-major. An element's bits do not depend on the number of threads:
-/// only rows and columns are divided among them.
+/// Computes `out = A B + keep · out`, row-major. An element's bits do not depend on the number of threads, because only
+/// rows and columns are divided among them.
 pub(crate) fn multiply(a: Matrix<'_>, b: Matrix<'_>, keep: f64, out: &mut [f64]) {
     assert_eq!(a.columns, b.rows, "inner extents");
     assert!(out.len() >= a.rows * b.columns, "room for the product");

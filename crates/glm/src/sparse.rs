@@ -5,7 +5,7 @@ use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
 use crate::ShapeError;
 use crate::features::whole_rows;
 
-/// Sparse rows: columns and values, stored row by row.
+/// Sparse rows, whose columns and values are stored row by row.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     columns: usize,
@@ -19,7 +19,7 @@ enum Entries {
         column: Vec<u32>,
         value: Vec<f64>,
     },
-    /// `byte · scale`.
+    /// Each value is stored as a byte and read as `byte · scale`.
     Bytes {
         column: Vec<u16>,
         byte: Vec<u8>,
@@ -27,14 +27,11 @@ enum Entries {
     },
 }
 
-/// The entries of one row.
 trait SparseRow: Copy {
     fn len(self) -> usize;
 
-    /// Column and value of an entry.
     fn entry(self, i: usize) -> (usize, f64);
 
-    /// Prefetches the entries into the cache.
     fn prefetch(self);
 
     fn each(self, mut f: impl FnMut(usize, f64)) {
@@ -97,10 +94,9 @@ impl SparseRow for Bytes<'_> {
     }
 }
 
-/// Number of rows by which prefetching is ahead.
+/// Number of rows by which prefetching is ahead of the computation.
 const AHEAD: usize = 6;
 
-/// Runs code on the row `n` for any kind of entries.
 macro_rules! with_row {
     ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
         let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
@@ -129,7 +125,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Rows of `(column, value)` pairs. If a row names a column twice, the values are added.
+    /// Creates rows from `(column, value)` pairs. If a row contains a column twice, the values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -163,10 +159,11 @@ impl Sparse {
         })
     }
 
-    /// Dense rows of bytes (an image's pixels), read as `byte · scale`. Each nonzero byte takes three bytes of memory.
+    /// Creates rows from dense rows of bytes (an image's pixels), which are read as `byte · scale`. Each nonzero byte
+    /// takes three bytes of memory.
     ///
     /// # Errors
-    /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
+    /// Fails if the bytes do not fill whole rows, or if there are more than 65 536 columns.
     pub fn bytes(data: &[u8], columns: usize, scale: f64) -> Result<Self, ShapeError> {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {
@@ -196,17 +193,17 @@ impl Sparse {
         })
     }
 
-    /// P.
+    /// Returns the number of columns P.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Bytes of memory.
+    /// Returns the memory of the entries, in bytes.
     pub fn size(&self) -> usize {
         let entries = match &self.entries {
             Entries::Floats { value, .. } => 12 * value.len(),
@@ -215,23 +212,22 @@ impl Sparse {
         8 * self.starts.len() + entries
     }
 
-    /// Appends the columns of a row's entries.
     pub(super) fn columns_of(&self, n: u32, out: &mut Vec<u32>) {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Whether a batch uses so few columns that it is worth computing which. Rows of bytes are images, which together
-    /// fill their frame.
+    /// Returns whether a batch uses so few columns that it is worth finding them. Rows of bytes are images, which
+    /// together fill their frame.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
 
-    /// `out = X_batch W` for `W` of `P × width`, contiguous rows.
+    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows.
     pub(super) fn times(&self, batch: &[u32], w: &[f64], width: usize, out: &mut [f64]) {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
         for (b, (out, &n)) in out.chunks_exact_mut(width).zip(batch).enumerate() {
-            // The rows of a random batch are far apart.
+            // The rows of a random batch are far apart in memory.
             if let Some(&n) = batch.get(b + AHEAD) {
                 with_row!(self, n, row => row.prefetch());
             }
@@ -248,7 +244,7 @@ impl Sparse {
         }
     }
 
-    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    /// Computes `out += X_batchᵀ R`. `R` has `batch × width` elements in contiguous rows.
     pub(super) fn transposed_times(&self, batch: &[u32], r: &[f64], width: usize, out: &mut [f64]) {
         assert!(out.len() >= self.columns * width, "a row of out a column");
         let simd = Simd::detect();
@@ -265,7 +261,6 @@ impl Sparse {
         }
     }
 
-    /// `out[b] = Σ_p x_bp² w_p`.
     pub(super) fn squares_times(&self, batch: &[u32], w: &[f64], out: &mut [f64]) {
         for (out, &n) in out.iter_mut().zip(batch) {
             *out = 0.0;
@@ -273,7 +268,6 @@ impl Sparse {
         }
     }
 
-    /// `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(&self, batch: &[u32], r: &[f64], out: &mut [f64]) {
         for (r, &n) in r.iter().zip(batch) {
             with_row!(self, n, row => row.each(|c, v| out[c] += v * v * r));
@@ -282,7 +276,7 @@ impl Sparse {
 }
 
 jensen_math::simd_fn! {
-    /// `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
+    /// Computes `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
     fn combine, combine_fn = <V, R: SparseRow>(row: R, w: &[f64], out: &mut [f64]) {
         let vectors = out.len().div_ceil(LANES);
         let mut first = 0;
@@ -301,7 +295,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
+    /// Computes `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
     fn distribute, distribute_fn = <V, R: SparseRow>(row: R, r: &[f64], out: &mut [f64]) {
         let vectors = r.len().div_ceil(LANES);
         let mut first = 0;
@@ -322,7 +316,8 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Number of vectors of the next block, given the number left: up to four, and never a single one after others.
+/// Returns the number of vectors in the next block, given the number left. It is at most four, and a single vector
+/// never follows other blocks.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -332,8 +327,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the vector before it, which
-/// belongs to the same block.
+/// Returns the offsets of a block's vectors. The last vector of a row ends with the row, and may overlap the vector
+/// before it, which belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -375,10 +370,6 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     }
 }
 
-/// `sums += value · W[column, ·]` for the vectors that begin at `starts`.
-///
-/// # Safety
-/// W has the row, and vectors end within its `width` numbers.
 #[inline(always)]
 unsafe fn add_scaled<V: F64x8, const C: usize>(
     (column, value): (usize, f64),
@@ -437,7 +428,7 @@ unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
 mod tests {
     use super::*;
 
-    /// Bytes, a third of them non-zero, in two forms, with widths that vectors divide and do not divide.
+    /// A third of the bytes are non-zero. Vectors divide some of the widths and not others.
     #[test]
     fn products_are_sums_over_entries() {
         let (rows, columns) = (7, 23);

@@ -1,4 +1,4 @@
-//! Eight schools (Rubin 1981), non-centred: the log density and its gradient at a few draws.
+//! Computes the log density and gradient of the eight schools model (Rubin 1981), non-centred, at a few draws.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Builder, Execution, ExprError};
@@ -16,7 +16,7 @@ fn main() -> Result<(), ExprError> {
         + y.normal_lpdf(mu + tau * eta, sigma);
     let density = builder.try_density(log_density, Execution::default())?;
 
-    // Three draws: row i holds element i of every draw.
+    // Row i contains element i of all three draws.
     let (dim, lanes) = (density.dim(), 3);
     let z: Vec<f64> = (0..dim)
         .flat_map(|i| (0..lanes).map(move |lane| 0.1 * i as f64 - 0.5 * lane as f64))

@@ -1,4 +1,4 @@
-//! Seconds per draw of a hierarchical regression's value, gradient and Hessian-vector product.
+//! Measures the seconds per draw of a hierarchical regression's value, gradient and Hessian-vector product.
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity};
 use std::time::Instant;

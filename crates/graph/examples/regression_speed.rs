@@ -1,23 +1,23 @@
-//! Processor time of the gradient of big regressions, in nanoseconds an observation and draw, for every instruction set
-//! of this machine: `cargo run --release -p jensen-graph --example regression_speed [ROWS [LIKELIHOOD [SIMD]]]`.
+//! Measures the processor time of the gradient of large regressions, in nanoseconds per observation and draw, for
+//! every instruction set of this machine. Run `cargo run --release -p jensen-graph --example regression_speed [ROWS
+//! [LIKELIHOOD [SIMD]]]`.
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId};
 use jensen_math::simd::Simd;
 
 const PREDICTORS: usize = 8;
 const LANES: usize = 64;
-/// Evaluations between readings of the clock, which is coarse.
+/// The number of evaluations between readings of the clock, which has a coarse resolution.
 const REPEATS: usize = 8;
 
-/// A number in [0, 1) for each place.
 fn noise(at: usize) -> f64 {
     let x = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (x >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A regression of `rows` rows with an intercept: its log density up to a constant, where `kind` makes that of the
-/// linear predictors.
+/// Builds the log density, up to a constant, of a regression of `rows` rows with an intercept. `kind` builds the log
+/// density from the linear predictors.
 fn regression(rows: usize, kind: fn(&mut Graph, NodeId, usize, NodeId) -> NodeId) -> Graph {
     let mut g = Graph::new();
     let z = g.input(PREDICTORS + 2);
@@ -91,7 +91,6 @@ fn normal(g: &mut Graph, eta: NodeId, rows: usize, shape: NodeId) -> NodeId {
     g.scale(-0.5, sum)
 }
 
-/// Processor seconds of this process.
 fn processor() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
     let nanos = stat.split(' ').next().and_then(|x| x.parse::<f64>().ok());

@@ -1,5 +1,5 @@
-//! A graph as a log density: value, gradient and Hessian-vector product programs over blocks of
-//! lanes and threads.
+//! Evaluates a graph as a log density. Programs for the value, the gradient and Hessian-vector products run over blocks
+//! of lanes on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,21 +13,20 @@ use crate::ops::{ElemOp, Op};
 use crate::passes;
 use crate::pattern::pattern;
 
-/// Bytes that a linearisation may store. Beyond this size, reading them back from memory would cost more than
-/// recomputing them, so every product recomputes the primal values.
+/// The largest size of a linearisation in bytes. Reading back more stored values from memory would cost more than
+/// recomputing them, so for larger sizes every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
-/// The settings for executing a graph.
+/// Settings for executing a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution {
-    /// The instruction set.
+    /// The SIMD instruction set.
     pub simd: Simd,
     /// The largest number of threads. If it is 1, the caller's thread does the work.
     pub threads: usize,
 }
 
 impl Default for Execution {
-    /// The machine's best instruction set, on one thread.
     fn default() -> Self {
         Self {
             simd: Simd::detect(),
@@ -36,9 +35,9 @@ impl Default for Execution {
     }
 }
 
-/// A log density given by a graph. Its first input is the draw z (length d, per lane) and its first output is the
-/// scalar log density. Construction optimises, differentiates and plans it once. The programs of second derivatives are
-/// built on first use.
+/// A log density given by a graph. The first input of the graph is the draw z (length d, per lane), and the first
+/// output is the scalar log density. The constructor optimises, differentiates and plans the graph once. The programs
+/// for second derivatives are built on first use.
 pub struct GraphDensity {
     dim: usize,
     execution: Execution,
@@ -46,24 +45,21 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
-    /// Locked by the thread that builds the programs of second derivatives.
     making: Mutex<()>,
     pattern: OnceLock<Option<Arc<Pattern>>>,
     ending: Ending,
-    /// The largest number of records in a batch.
     capacity: usize,
     /// The bound records, or the first `capacity` of them if `None`.
     batch: Option<Vec<u32>>,
 }
 
-/// The programs of Hessian-vector products.
 struct SecondOrder {
-    /// z → the primal and adjoint values that products need.
+    /// Computes the primal and adjoint values that products need, from z.
     linearise: Program,
     saved_rows: usize,
-    /// (z, v, saved) → product.
+    /// Computes the product from (z, v, saved).
     apply: Program,
-    /// (z, v) → product, everything recomputed.
+    /// Computes the product from (z, v) without saved values.
     recompute: Program,
 }
 
@@ -73,7 +69,8 @@ impl SecondOrder {
     }
 }
 
-/// Scratch memory of a [`GraphDensity`]: one arena per thread for each program in use, and the last linearisation.
+/// The scratch memory of a [`GraphDensity`], with one arena per thread for each program in use, and the last
+/// linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
     value: Threads,
@@ -87,11 +84,9 @@ pub struct GraphWorkspace {
     keeps: bool,
 }
 
-/// The memory of the threads that run a program.
 #[derive(Default)]
 pub(crate) struct Threads {
     states: Vec<ThreadState>,
-    /// Whether solvers are rough.
     rough: bool,
 }
 
@@ -100,7 +95,6 @@ pub(crate) struct ThreadState {
     pub(crate) inputs: Vec<Vec<f64>>,
 }
 
-/// Lets threads write disjoint lanes of one matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     data: *mut f64,
@@ -140,10 +134,10 @@ impl Columns {
 }
 
 impl Columns {
-    /// Adds to lanes.
+    /// Adds to the lanes of a row.
     ///
     /// # Safety
-    /// As for [`write`](Self::write).
+    /// The same conditions hold as for [`write`](Self::write).
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
@@ -155,16 +149,16 @@ impl Columns {
 }
 
 impl GraphDensity {
-    /// Optimises, differentiates and plans `graph`. With a record axis it binds all records.
+    /// Optimises, differentiates and plans `graph`. If the graph has a record axis, all records are bound.
     ///
     /// # Panics
-    /// Panics if the graph does not have the stated form, which is a bug in the front end.
+    /// Panics if the graph does not have the required form, which is a bug in the front end.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
     /// Like [`new`](Self::new), but for batches of at most `capacity` records, or of all records if there are fewer.
-    /// Memory and blocks of lanes are planned for this number. The first records are bound.
+    /// Memory and blocks of lanes are planned for this number, and the first records are bound.
     ///
     /// # Panics
     /// Panics as [`new`](Self::new) does.
@@ -175,8 +169,8 @@ impl GraphDensity {
         }
     }
 
-    /// Like [`new`](Self::new), but construction ends once `asked` returns a reason. Construction calls `asked` before
-    /// each step, and occasionally during differentiation.
+    /// Like [`new`](Self::new), but ends once `asked` returns a reason. It calls `asked` before each step of the
+    /// construction, and from time to time during differentiation.
     ///
     /// # Errors
     /// Returns the reason.
@@ -250,22 +244,22 @@ impl GraphDensity {
         Self { ending, ..self }
     }
 
-    /// Instructions of one gradient.
+    /// Returns the number of instructions of one gradient.
     pub fn instructions(&self) -> usize {
         self.gradient.instructions()
     }
 
-    /// The optimised graph with outputs log density and gradient.
+    /// Returns the optimised graph, whose outputs are the log density and its gradient.
     pub fn graph(&self) -> &Graph {
         &self.differentiated
     }
 
-    /// The planned gradient.
+    /// Returns the planned program that computes the gradient.
     pub fn gradient_program(&self) -> &Program {
         &self.gradient
     }
 
-    /// Bytes for constants, data and one thread's block of lanes of the gradient.
+    /// Returns the size in bytes of constants, data and one thread's block of lanes for the gradient.
     pub fn peak_bytes(&self) -> usize {
         self.gradient.data_bytes() + self.gradient.arena_bytes()
     }
@@ -276,11 +270,11 @@ impl GraphDensity {
     }
 
     /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
-    /// products are then those of the density of these records. The plan stays the same. Earlier linearisations become
+    /// products then refer to the density of these records. The plan stays the same, and earlier linearisations become
     /// invalid.
     ///
     /// # Panics
-    /// Panics if the batch has more records than planned, or refers to one that does not exist.
+    /// Panics if the batch has more records than planned, or if it contains a record that does not exist.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
@@ -294,7 +288,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// The programs for second derivatives; `None` if an interrupt ends their construction.
+    /// Returns the programs for second derivatives, or `None` if an interrupt ends their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -357,8 +351,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Computes products of the Hessians at `z` with `v`. The program reads `saved` (one piece per block), or computes
-    /// everything if there are no pieces.
+    /// Computes the products of the Hessians at `z` with `v`. `saved` has one piece per block, or no pieces, in which
+    /// case the program computes everything.
     fn product(
         &self,
         program: &Program,
@@ -397,11 +391,12 @@ impl GraphDensity {
     }
 }
 
-/// Smallest number of values per thread before another thread is woken. With fewer values, the wake-up costs more than
-/// it saves.
+/// The smallest number of values per thread for which another thread is woken. For fewer values, waking a thread costs
+/// more than it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block. With solvers, it is at most the size at which every thread has one block.
+/// Returns the number of lanes of a block. If the program has solvers, it is at most the size at which every thread has
+/// one block.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -412,7 +407,7 @@ fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     }
 }
 
-/// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the work.
+/// Runs a program over all blocks of `total` lanes. Each block is evaluated by `block(first, count, state)`.
 pub(crate) fn for_blocks(
     threads: usize,
     program: &Program,
@@ -462,8 +457,8 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// The values independent of `v` that a product needs and that cost more than reading them back from memory:
-/// transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
+/// Returns the values that a product needs, that do not depend on `v`, and that cost more to compute than to read back
+/// from memory. These are transcendental functions, reductions and matrix results. Cheap arithmetic is repeated.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];
     for id in graph.ids() {
@@ -555,7 +550,7 @@ impl LogDensity for GraphDensity {
     }
 
     fn work(&self) -> Option<u64> {
-        // The cost of a solver differs from point to point.
+        // The cost of a solver differs from point to point, so no work is reported.
         (!self.gradient.solves()).then(|| self.gradient.work() as u64)
     }
 
@@ -637,7 +632,7 @@ impl TwiceDifferentiable for GraphDensity {
             ws.saved.clear();
             return;
         }
-        // One piece a block of the program that will read it.
+        // There is one piece per block of the program that will read it.
         let blocks = z.lanes().div_ceil(width);
         ws.saved.resize(blocks, Vec::new());
         let pieces: Vec<Columns> = (0..blocks)
@@ -682,7 +677,7 @@ impl TwiceDifferentiable for GraphDensity {
         assert_eq!(
             v.lanes(),
             ws.lanes,
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);
@@ -698,7 +693,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// A single product, which stores nothing and uses the primal values immediately.
+    /// Computes a single product, so the primal values are used at once and not stored.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         match self.second() {
             Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),

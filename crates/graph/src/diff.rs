@@ -1,11 +1,11 @@
-//! Differentiation, graph to graph: gradients by reverse accumulation and directional derivatives
-//! by forward accumulation. Hessian-vector products are the forward derivative of a gradient.
+//! Differentiates graphs to graphs: gradients by reverse accumulation, and directional derivatives by forward
+//! accumulation. Hessian-vector products are the forward derivative of a gradient.
 
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// Adjoints that reach a node: those of the whole shape (a scalar stands for equal elements), and those of some of its
-/// elements.
+/// The adjoints that reach a node, which are adjoints of its whole shape and adjoints of some of its elements. A scalar
+/// adjoint of the whole shape represents equal elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
@@ -21,8 +21,8 @@ struct Adjoint {
 }
 
 impl Graph {
-    /// The gradient of the scalar `output` with respect to `wrt`, one value per node, each of the shape of its node.
-    /// For a shared node the gradient is the sum over lanes.
+    /// Returns the gradient of the scalar `output` with respect to `wrt`. There is one result for each node in `wrt`,
+    /// with the shape of that node. For a shared node, the gradient is the sum over lanes.
     ///
     /// # Panics
     /// Panics if `output` is not a scalar.
@@ -33,14 +33,14 @@ impl Graph {
         }
     }
 
-    /// Like [`gradient`](Self::gradient), but differentiation ends once `asked` returns a reason.
+    /// Like [`gradient`](Self::gradient), but ends and returns the reason once `asked` returns one.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,
         wrt: &[NodeId],
         asked: &dyn Fn() -> Option<String>,
     ) -> Result<Vec<NodeId>, String> {
-        /// Number of nodes between two calls of `asked`.
+        /// The number of nodes between two calls of `asked`.
         const ASK_EVERY: usize = 1024;
         assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
         let active = self.depends_on(wrt);
@@ -77,7 +77,6 @@ impl Graph {
         Ok(whole.collect())
     }
 
-    /// The current nodes that depend on any of `wrt`.
     fn depends_on(&self, wrt: &[NodeId]) -> Vec<bool> {
         let mut active = vec![false; self.len()];
         for id in self.ids() {
@@ -87,7 +86,6 @@ impl Graph {
         active
     }
 
-    /// The whole adjoint of a node, from those of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);
@@ -112,7 +110,6 @@ impl Graph {
         Some(self.scatter(&parts, shape.len as usize))
     }
 
-    /// The collector of the adjoint from `user` to `arg`.
     fn sources<'a>(
         &self,
         user: NodeId,
@@ -129,7 +126,6 @@ impl Graph {
         }
     }
 
-    /// A possibly uniform (scalar) adjoint, expanded to the full shape.
     fn full(&mut self, adjoint: NodeId, shape: Shape) -> NodeId {
         if self.shape(adjoint) == shape {
             adjoint
@@ -154,8 +150,8 @@ impl Graph {
                         continue;
                     }
                     let product = if op == crate::ops::ElemOp::Select {
-                        // A selection instead of a product with 0 or 1, because the untaken branch may have an infinite
-                        // slope.
+                        // A selection replaces a product with 0 or 1, because the branch that is not taken may have an
+                        // infinite slope.
                         let zero = self.constant(0.0);
                         match which {
                             0 => continue,
@@ -195,8 +191,8 @@ impl Graph {
         }
     }
 
-    /// The contribution to an argument of shape `to` from an elementwise result of shape `from`. A broadcast scalar
-    /// receives the sum.
+    /// Returns the contribution to an argument of shape `to` from an elementwise result of shape `from`. A broadcast
+    /// scalar receives the sum.
     fn reduce(&mut self, product: NodeId, from: Shape, to: Shape) -> NodeId {
         if !to.is_scalar() || from.is_scalar() {
             return product;
@@ -215,8 +211,8 @@ impl Graph {
         });
     }
 
-    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape) for some nodes.
-    /// `None` if the derivative is zero.
+    /// Returns the derivative of `outputs` along a direction. `seeds` contains the tangents of some nodes, each with
+    /// the shape of the node. `None` represents a derivative of zero.
     pub fn tangent(
         &mut self,
         outputs: &[NodeId],
@@ -293,7 +289,6 @@ impl Graph {
         total
     }
 
-    /// The nodes needed for `outputs`.
     pub(crate) fn needed_for(&self, outputs: &[NodeId]) -> Vec<bool> {
         let mut needed = vec![false; self.len()];
         for output in outputs {

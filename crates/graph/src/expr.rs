@@ -1,4 +1,4 @@
-//! Log densities written as Rust expressions.
+//! Builds log densities from Rust expressions.
 //!
 //! A [`Builder`] owns the graph. An [`Expr`] is a handle to one of its values, a scalar or a vector, with the
 //! arithmetic operators and the elementary functions. Scalars broadcast against vectors. Constraint helpers
@@ -64,7 +64,7 @@ pub use matrix::{Matrix, RecordMatrix};
 /// An error in an expression, with its location in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
-    /// The fault.
+    /// A description of the error.
     pub message: String,
     /// The location in the caller's source.
     pub location: &'static Location<'static>,
@@ -78,7 +78,7 @@ impl fmt::Display for ExprError {
 
 impl std::error::Error for ExprError {}
 
-/// A graph under construction; see the [module documentation](self).
+/// A log density under construction; see the [module documentation](self).
 #[derive(Debug, Default)]
 pub struct Builder {
     state: RefCell<State>,
@@ -90,29 +90,28 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site of each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
-/// A value of a [`Builder`]: one element, a vector, or one vector per record.
+/// A value of a [`Builder`], which is a scalar, a vector, or one vector per record.
 #[derive(Clone, Copy)]
 pub struct Expr<'b> {
     builder: &'b Builder,
     node: NodeId,
 }
 
-/// A column of element indices along the record axis.
+/// A column with one element index per record.
 #[derive(Clone, Copy)]
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
     column: Option<RecordId>,
-    /// One past the largest index.
+    /// One more than the largest index.
     least: u32,
 }
 
-/// Types that can be used as an expression: an [`Expr`] or a number.
+/// A type that can be used as an expression, which is an [`Expr`] or a number.
 pub trait Operand<'b> {
-    /// The value as an expression of `builder`.
+    /// Converts the value to an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
 }
 
@@ -137,17 +136,17 @@ impl fmt::Debug for Expr<'_> {
 }
 
 impl Builder {
-    /// A builder without parameters or data.
+    /// Creates a builder without parameters or data.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One unconstrained parameter: the next element of the draw.
+    /// Creates an unconstrained parameter, the next element of the draw.
     pub fn parameter(&self) -> Expr<'_> {
         self.parameters(1)
     }
 
-    /// `n` unconstrained parameters: the next `n` elements of the draw.
+    /// Creates a vector of `n` unconstrained parameters, the next `n` elements of the draw.
     pub fn parameters(&self, n: usize) -> Expr<'_> {
         let mut state = self.state.borrow_mut();
         let node = state.graph.input(n);
@@ -155,25 +154,25 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// A number.
+    /// Creates an expression from a number.
     pub fn constant(&self, value: f64) -> Expr<'_> {
         self.data(&[value])
     }
 
-    /// A vector of data.
+    /// Creates a vector of data.
     pub fn data(&self, values: &[f64]) -> Expr<'_> {
         let node = self.state.borrow_mut().graph.vector(values);
         self.wrap(node)
     }
 
-    /// A `rows × cols` matrix of data, column after column.
+    /// Creates a `rows × cols` matrix of data, given column after column.
     #[track_caller]
     pub fn matrix(&self, rows: usize, cols: usize, values: &[f64]) -> Matrix<'_> {
         self.data(values).reshape(rows, cols)
     }
 
-    /// A column of data along the record axis, one number per record. All columns must have the same number of records.
-    /// [`GraphDensity::bind_records`] binds a batch of them.
+    /// Creates a column of data along the record axis, with one number per record. All columns must have the same
+    /// number of records. [`GraphDensity::bind_records`] binds a batch of them.
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -183,7 +182,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Columns of data along the record axis: `width` numbers per record, one record after another.
+    /// Creates columns of data along the record axis, with `width` numbers per record, one record after another.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -198,7 +197,7 @@ impl Builder {
         RecordMatrix::new(columns)
     }
 
-    /// A column of indices along the record axis, for [`Expr::gather_record`].
+    /// Creates a column of indices along the record axis, for [`Expr::gather_record`].
     #[track_caller]
     pub fn record_indices(&self, indices: &[usize]) -> RecordIndices<'_> {
         let narrow: Result<Vec<u32>, _> = indices.iter().map(|&i| u32::try_from(i)).collect();
@@ -232,13 +231,13 @@ impl Builder {
         }
     }
 
-    /// The number of records in the bound batch, as a value.
+    /// Returns the number of records in the bound batch, as an expression.
     pub fn records_in_batch(&self) -> Expr<'_> {
         let node = self.state.borrow_mut().graph.records_in_batch();
         self.wrap(node)
     }
 
-    /// The values in sequence.
+    /// Concatenates scalars and vectors.
     #[track_caller]
     pub fn concat(&self, parts: &[Expr<'_>]) -> Expr<'_> {
         if parts.iter().any(|part| part.shape().record) {
@@ -250,7 +249,7 @@ impl Builder {
         })
     }
 
-    /// The sum of values that broadcast against each other.
+    /// Returns the sum of several values, which broadcast against each other.
     #[track_caller]
     pub fn total<'b>(&'b self, terms: impl IntoIterator<Item = Expr<'b>>) -> Expr<'b> {
         let terms: Vec<Expr<'b>> = terms.into_iter().collect();
@@ -261,8 +260,8 @@ impl Builder {
         })
     }
 
-    /// The graph with one input, the draw (all parameters in the order of their creation), and one output,
-    /// `log_density` plus the log-Jacobians of the constraints.
+    /// Builds a graph with one input, the draw, and one output, `log_density` plus the log-Jacobians of the
+    /// constraints. The draw consists of all parameters in the order of their creation.
     ///
     /// # Errors
     /// Returns the first error in this builder, or an error if the density is not a scalar or there are no parameters.
@@ -310,7 +309,7 @@ impl Builder {
         Ok(graph)
     }
 
-    /// The density, differentiated and ready to run; see [`try_graph`](Self::try_graph).
+    /// Builds the density, differentiates it and makes it ready to run; see [`try_graph`](Self::try_graph).
     ///
     /// # Errors
     /// Fails as [`try_graph`](Self::try_graph) does.
@@ -323,10 +322,10 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be correct.
+    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be valid.
     ///
     /// # Panics
-    /// Panics if `try_density` returns an error, with its message.
+    /// Panics with the message of the error if `try_density` returns one.
     #[track_caller]
     pub fn density(&self, log_density: Expr<'_>, execution: Execution) -> GraphDensity {
         match self.try_density(log_density, execution) {
@@ -342,7 +341,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the first error, and returns a placeholder for the value.
+    /// Records the message if it is the first error, and returns a placeholder for the value.
     #[track_caller]
     fn fail(&self, message: String) -> Expr<'_> {
         let location = Location::caller();
@@ -352,8 +351,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Sets the site of new nodes to the caller's location in its source, so that copies of an expression in a loop are
-    /// recognised.
+    /// Adds a node and sets its site to the caller's location in its source, so that copies of an expression in a loop
+    /// are recognised.
     #[track_caller]
     fn emit(
         &self,
@@ -398,7 +397,6 @@ fn describe(shape: Shape) -> String {
     }
 }
 
-/// Whether elementwise arguments broadcast against each other.
 fn agree(graph: &Graph, args: &[NodeId]) -> Result<(), String> {
     let mut wide = args
         .iter()
@@ -418,13 +416,13 @@ impl<'b> Expr<'b> {
         self.builder.state.borrow().graph.shape(self.node)
     }
 
-    /// Number of elements (of each record).
+    /// Returns the number of elements, per record for a value along the record axis.
     #[expect(clippy::len_without_is_empty, reason = "values are seldom empty")]
     pub fn len(self) -> usize {
         self.shape().len as usize
     }
 
-    /// Whether the value depends on parameters.
+    /// Returns whether the value depends on parameters.
     pub fn is_parametric(self) -> bool {
         self.builder.state.borrow().graph.placement(self.node) == Placement::Lane
     }
@@ -446,7 +444,6 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// A function of one fixed-size value.
     #[track_caller]
     fn fixed(self, make: impl FnOnce(&mut Graph, NodeId) -> Result<NodeId, String>) -> Expr<'b> {
         self.builder.emit(&[self.node], |graph, args| {
@@ -457,19 +454,19 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Element `i`, from zero.
+    /// Returns element `i`, counted from zero.
     #[track_caller]
     pub fn at(self, i: usize) -> Expr<'b> {
         self.gather(&[i])
     }
 
-    /// The elements of a range.
+    /// Returns the elements of a range.
     #[track_caller]
     pub fn slice(self, range: Range<usize>) -> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// The elements at `indices`, which count from zero and may repeat.
+    /// Returns the elements at `indices`, which count from zero and may repeat.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -485,7 +482,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// The element at the index of each record.
+    /// Returns for each record the element at the record's index.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {
@@ -503,14 +500,14 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// The sum of all elements (of all records in the batch).
+    /// Returns the sum of all elements, over all records of the batch for a value along the record axis.
     #[track_caller]
     pub fn sum(self) -> Expr<'b> {
         self.builder
             .emit(&[self.node], |graph, args| Ok(graph.sum(args[0])))
     }
 
-    /// The mean of all elements of a fixed-size value.
+    /// Returns the mean of all elements of a fixed-size value.
     #[track_caller]
     pub fn mean(self) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -520,26 +517,26 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// The sum of the products of elements.
+    /// Returns the dot product of two vectors.
     #[track_caller]
     pub fn dot(self, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);
         self.elementwise(ElemOp::Mul, &[other]).sum()
     }
 
-    /// The largest element.
+    /// Returns the largest element.
     #[track_caller]
     pub fn max(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.max(x)))
     }
 
-    /// Cumulative sums from the first element.
+    /// Returns the cumulative sums, starting with the first element.
     #[track_caller]
     pub fn cumsum(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.cumsum(x)))
     }
 
-    /// `log Σ exp xᵢ`, shifted so that it neither over- nor underflows.
+    /// Returns `log Σ exp xᵢ`, computed without overflow or underflow.
     #[track_caller]
     pub fn log_sum_exp(self) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -553,14 +550,14 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// `self` for elements at which the condition holds (is not zero), and otherwise `other`.
+    /// Returns `self` at elements where `condition` is not zero, and `other` at all others.
     #[track_caller]
     pub fn where_else(self, condition: Expr<'b>, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);
         condition.elementwise(ElemOp::Select, &[self, other])
     }
 
-    /// A vector as a `rows × cols` matrix, column after column.
+    /// Arranges a vector as a `rows × cols` matrix, column after column.
     #[track_caller]
     pub fn reshape(self, rows: usize, cols: usize) -> Matrix<'b> {
         Matrix::new(self, rows, cols)

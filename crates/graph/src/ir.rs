@@ -1,8 +1,8 @@
-//! The tables of an expression graph: nodes, constants, index lists, outputs.
+//! The tables of an expression graph: nodes, constants, index lists, record columns and outputs.
 //!
-//! Every value is a flat list of elements for each draw (matrices are column-major). At run time, each element is one
-//! row of contiguous lanes. Typed ids point into tables. A node's arguments always precede it, so the node table is a
-//! topological order.
+//! Every value is a flat list of elements for each draw, in column-major order for matrices. At run time, each element
+//! is one row of contiguous lanes. Typed ids refer to rows of the tables. A node's arguments always precede it, so the
+//! node table is in topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +18,7 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// Position in its table.
+            /// Returns the index in the table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -43,49 +43,49 @@ macro_rules! id {
 }
 
 id!(
-    /// A node of a graph.
+    /// The id of a node of a graph.
     NodeId,
     "%"
 );
 id!(
-    /// A constant table.
+    /// The id of a constant table.
     ConstId,
     "c"
 );
 id!(
-    /// A list of element indices.
+    /// The id of a list of element indices.
     IndexId,
     "i"
 );
 id!(
-    /// A solver with its body.
+    /// The id of a solver with its body.
     SolverId,
     "s"
 );
 id!(
-    /// A column of data along the record axis, with one value (or index) per record.
+    /// The id of a column of data along the record axis, which has one value or index per record.
     RecordId,
     "r"
 );
 
-/// The number of elements of a value: `len`, or `len` for each record of the batch if `record` is set (element j of
-/// record r is then at `r * len + j`).
+/// The number of elements of a value, which is `len`, or `len` per record of the batch if `record` is true. In the
+/// latter case, element j of record r is at `r * len + j`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Shape {
-    /// Number of elements (for each record).
+    /// The number of elements, per record if `record` is true.
     pub len: u32,
     /// Whether the value runs along the record axis.
     pub record: bool,
 }
 
 impl Shape {
-    /// One element.
+    /// The shape of a single element.
     pub const SCALAR: Self = Self {
         len: 1,
         record: false,
     };
 
-    /// `len` elements.
+    /// Creates the shape of `len` elements.
     pub fn fixed(len: usize) -> Self {
         Self {
             len: u32::try_from(len).expect("tables are bounded by the node limit"),
@@ -93,7 +93,7 @@ impl Shape {
         }
     }
 
-    /// `len` elements for each record.
+    /// Creates the shape of `len` elements for each record.
     pub fn per_record(len: usize) -> Self {
         Self {
             record: true,
@@ -101,40 +101,40 @@ impl Shape {
         }
     }
 
-    /// Whether the shape is a single element.
+    /// Returns whether the shape is a single element.
     pub fn is_scalar(self) -> bool {
         self == Self::SCALAR
     }
 
-    /// Number of elements when the batch has `records` records.
+    /// Returns the number of elements when the batch has `records` records.
     pub fn elements(self, records: usize) -> usize {
         self.len as usize * if self.record { records } else { 1 }
     }
 }
 
-/// The time at which a value is known, and its number of copies. The variants are in the order of binding, and a result
-/// has the latest placement of its arguments.
+/// The time at which a value becomes known, and the number of its copies. The variants are in the order of
+/// binding. A result has the latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
-    /// Known when the graph is built, and folded.
+    /// The value is known when the graph is built. Constructors fold operations on these values.
     Constant,
-    /// One value for all lanes, known when a batch is bound (record data, shared inputs).
+    /// All lanes have the same value, which is known once a batch is bound. Examples are record data and shared inputs.
     Shared,
-    /// One value for each lane.
+    /// Each lane has its own value.
     Lane,
 }
 
-/// One node: an operation on earlier nodes.
+/// A node of a graph, which is an operation on earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The operation of the node.
     pub op: Op,
-    /// Number of elements of the result.
+    /// The shape of the result.
     pub shape: Shape,
-    /// Constant, shared or per lane.
+    /// The placement of the result.
     pub placement: Placement,
-    /// Provenance. Nodes of the same source expression have the same site, which identifies unrolled copies of one
-    /// loop body. Zero when unknown.
+    /// The source expression from which the node comes, or zero if it is unknown. Nodes of the same source expression
+    /// have the same site, which identifies unrolled copies of one loop body.
     pub site: u32,
     args: (u32, u32),
 }
@@ -142,28 +142,29 @@ pub struct Node {
 /// An input of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Number of elements.
+    /// The number of elements.
     pub len: usize,
-    /// [`Placement::Lane`] (a draw) or [`Placement::Shared`] (one value for all lanes).
+    /// The placement: [`Placement::Lane`] for a draw, and [`Placement::Shared`] for a value that is common to all
+    /// lanes.
     pub placement: Placement,
 }
 
 /// A column of data along the record axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordColumn {
-    /// `width` numbers for each record, record after record.
+    /// A column of `width` numbers per record, record after record.
     Values {
-        /// Number of values per record.
+        /// The number of values per record.
         width: usize,
-        /// All records' numbers.
+        /// The values of all records.
         values: Arc<[f64]>,
     },
-    /// One element index for each record.
+    /// A column of one element index per record.
     Indices(Arc<[u32]>),
 }
 
 impl RecordColumn {
-    /// Number of records.
+    /// Returns the number of records.
     pub fn count(&self) -> usize {
         match self {
             Self::Values { width, values } => values.len() / (*width).max(1),
@@ -172,7 +173,7 @@ impl RecordColumn {
     }
 }
 
-/// An expression graph with its tables; see the module documentation.
+/// An expression graph with its tables; see the [module documentation](self).
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     pub(crate) nodes: Vec<Node>,
@@ -190,7 +191,7 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// FNV-1a, a fixed hash function, so that hash-consing does not depend on the process.
+/// The FNV-1a hash function. It is fixed, so that hash-consing does not depend on the process.
 #[derive(Clone)]
 struct Fnv(u64);
 
@@ -236,73 +237,72 @@ fn index_key(data: &[u32]) -> u64 {
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether the graph has no nodes.
+    /// Returns whether the graph has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// All node ids, arguments before users.
+    /// Returns the ids of all nodes. Arguments precede the nodes that use them.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// The operation of a node.
+    /// Returns the operation of a node.
     pub fn op(&self, id: NodeId) -> Op {
         self.nodes[id.index()].op
     }
 
-    /// Number of elements of a node.
+    /// Returns the shape of a node.
     pub fn shape(&self, id: NodeId) -> Shape {
         self.nodes[id.index()].shape
     }
 
-    /// Binding time of a node.
+    /// Returns the placement of a node.
     pub fn placement(&self, id: NodeId) -> Placement {
         self.nodes[id.index()].placement
     }
 
-    /// The arguments of a node.
+    /// Returns the arguments of a node.
     pub fn args(&self, id: NodeId) -> &[NodeId] {
         let (start, len) = self.nodes[id.index()].args;
         &self.arg_pool[start as usize..(start + len) as usize]
     }
 
-    /// The elements of a constant table.
+    /// Returns the elements of a constant table.
     pub fn const_data(&self, id: ConstId) -> &Arc<[f64]> {
         &self.consts[id.index()]
     }
 
-    /// An index list.
+    /// Returns an index list.
     pub fn index_data(&self, id: IndexId) -> &Arc<[u32]> {
         &self.indices[id.index()]
     }
 
-    /// A record column.
+    /// Returns a record column.
     pub fn record_data(&self, id: RecordId) -> &RecordColumn {
         &self.records[id.index()]
     }
 
-    /// A solver.
+    /// Returns a solver.
     pub fn solver(&self, id: SolverId) -> &Arc<Solver> {
         &self.solvers[id.index()]
     }
 
-    /// Whether another graph has the same tables and nodes.
     pub(crate) fn same(&self, other: &Graph) -> bool {
         let bits = |graph: &Graph| -> Vec<Vec<u64>> {
             let table = |table: &Arc<[f64]>| table.iter().map(|x| x.to_bits()).collect();
@@ -320,12 +320,12 @@ impl Graph {
             && solvers().all(|(a, b)| a.same(b))
     }
 
-    /// The inputs, in the order of their creation.
+    /// Returns the inputs, in the order of their creation.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// The outputs.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[NodeId] {
         &self.outputs
     }
@@ -335,22 +335,22 @@ impl Graph {
         self.outputs = outputs;
     }
 
-    /// Number of records, if there is a record axis.
+    /// Returns the number of records, or `None` if the graph has no record axis.
     pub fn record_count(&self) -> Option<usize> {
         self.records.first().map(RecordColumn::count)
     }
 
-    /// The source expression of new nodes; see [`Node::site`].
+    /// Sets the source expression of new nodes; see [`Node::site`].
     pub fn set_site(&mut self, site: u32) {
         self.site = site;
     }
 
-    /// The current source expression.
+    /// Returns the source expression of new nodes.
     pub fn site(&self) -> u32 {
         self.site
     }
 
-    /// The elements of a constant node.
+    /// Returns the elements of a constant node, or `None` if the node is not constant.
     pub fn constant_value(&self, id: NodeId) -> Option<&[f64]> {
         match self.op(id) {
             Op::Const(table) => Some(&self.consts[table.index()]),
@@ -358,7 +358,7 @@ impl Graph {
         }
     }
 
-    /// The element of a constant scalar node.
+    /// Returns the element of a constant scalar node, or `None` for all other nodes.
     pub fn scalar_value(&self, id: NodeId) -> Option<f64> {
         match self.constant_value(id) {
             Some(&[value]) => Some(value),
@@ -366,8 +366,8 @@ impl Graph {
         }
     }
 
-    /// Adds a node, or returns an existing equal node (common subexpressions exist only once). Constructors with shape
-    /// checks and simplification are in [`crate::build`].
+    /// Adds a node, or returns an existing equal node, so that common subexpressions exist only once. Constructors with
+    /// shape checks and simplification are in [`crate::build`].
     pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         let key = node_key(op, args, shape);
         if let Some(found) = self.node_lookup.get(&key) {
@@ -381,15 +381,15 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// The placement of the result of `op` on `args`. A value along the record axis is known only once a batch is
-    /// bound.
+    /// Returns the placement of the result of `op` on `args`. A value along the record axis is known only once a batch
+    /// is bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
             Op::Record(_) | Op::RecordCount => Placement::Shared,
             Op::Input(slot) => self.inputs[slot as usize].placement,
             Op::LaneSum => Placement::Shared,
-            // Solved once for data, when a program is bound, but not while a graph is built.
+            // A solver with constant arguments runs once, when a program is bound, and not while the graph is built.
             Op::Solver(..) => self.latest(args).max(Placement::Shared),
             _ if shape.record => self.latest(args).max(Placement::Shared),
             _ => self.latest(args),
@@ -460,7 +460,7 @@ impl Graph {
         id
     }
 
-    /// The id of a solver. Equal solvers share one id.
+    /// Returns the id of a solver. Equal solvers share one id.
     pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
         let found = self
             .solvers
@@ -472,8 +472,8 @@ impl Graph {
         }))
     }
 
-    /// The id of a record column. Equal columns share one id. All columns of an evaluated graph have the same length. A
-    /// graph under construction may have several axes.
+    /// Returns the id of a record column. Equal columns share one id. All columns of an evaluated graph have the same
+    /// length, but a graph under construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,13 +506,12 @@ impl Graph {
         id
     }
 
-    /// Adds a node without simplification, even if an equal one exists, as needed for reading the text form. The caller
-    /// verifies it.
+    /// Adds a node without simplification, even if an equal node exists. The parser of the text form needs this. The
+    /// caller verifies the node.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }
 
-    /// Adds a constant table even if the same table was made before.
     pub(crate) fn push_const(&mut self, data: Arc<[f64]>) {
         let id = ConstId::new(self.consts.len());
         self.const_lookup
@@ -522,7 +521,6 @@ impl Graph {
         self.consts.push(data);
     }
 
-    /// Adds an index list even if the same list was made before.
     pub(crate) fn push_index(&mut self, data: Arc<[u32]>) {
         let id = IndexId::new(self.indices.len());
         self.index_lookup
@@ -532,7 +530,7 @@ impl Graph {
         self.indices.push(data);
     }
 
-    /// An empty graph with the same inputs and record columns, into which a pass rebuilds.
+    /// Creates an empty graph with the same inputs and record columns, in which a pass can rebuild this graph.
     pub(crate) fn like(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),

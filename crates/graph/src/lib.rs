@@ -1,4 +1,4 @@
-//! The expression graph engine: draws as SIMD lanes, graph-to-graph differentiation.
+//! An expression graph engine with SIMD execution and graph-to-graph differentiation.
 //!
 //! A [`Graph`] is built once for a model and its data. It is differentiated into further graphs, optimised, and
 //! executed for one block of draws at a time, with the draws as the innermost, contiguous dimension.
@@ -6,21 +6,21 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`ir`] | the tables: nodes, constants, index lists, record columns |
-//! | [`ops`] | the operations: one entry each |
+//! | [`ops`] | the operations, with one entry each |
 //! | [`build`] | constructors with shape checks, folding and simplification |
 //! | `diff` | gradients and directional derivatives as graphs |
-//! | [`passes`] | dead code, loop re-rolling |
+//! | [`passes`] | dead-code elimination, loop re-rolling |
 //! | [`verify`] | the invariants of a well-formed graph |
-//! | [`exec`] | planning, fusion and the blocked lane executor |
-//! | `density` | a graph as a log density with threads |
-//! | `records` | prior and likelihood apart, minibatches |
-//! | `pattern` | which mixed second derivatives vanish |
+//! | [`exec`] | planning, fusion and the executor of blocks of lanes |
+//! | `density` | graphs as log densities, evaluated by several threads |
+//! | `records` | separate prior and likelihood, minibatches |
+//! | `pattern` | mixed second derivatives that vanish |
 //! | [`expr`] | densities written as Rust expressions |
-//! | [`text`] | the text form, which prints and parses back |
+//! | [`text`] | the text form, which can be printed and parsed |
 //! | `solver` | operations that own a graph: differential equations, roots, integrals |
-//! | [`single`] | the single-precision executor, for networks |
-//! | `centring` | [`Hierarchy`]: groups of coordinates, taken relative to their location and scale |
-//! | [`scalar`] | the slow evaluator, the executor's oracle |
+//! | [`single`] | the single-precision executor for networks |
+//! | `centring` | [`Hierarchy`]: groups of coordinates relative to their location and scale |
+//! | [`scalar`] | the slow evaluator, with which tests compare the executor |
 
 #![cfg_attr(
     not(test),

@@ -1,8 +1,8 @@
-//! The mixed second derivatives of a log density that vanish.
+//! Finds the mixed second derivatives of a log density that vanish.
 //!
-//! The analysis traces the gradient's elements back to their coordinates. If element i does not depend on coordinate j,
-//! the derivative with respect to both is zero everywhere. Sets of coordinates are interned, because most elements of a
-//! model share a few sets.
+//! The analysis traces the elements of the gradient back to their coordinates. If element i does not depend on
+//! coordinate j, the derivative with respect to both is zero everywhere. Sets of coordinates are interned, because most
+//! elements of a model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Largest number of set members to visit while sets are joined, which takes some tenths of a second. Beyond this
-/// number, most pairs are assumed to have a derivative. The limit is not one on time, because families depend on it.
+/// The largest number of set members to visit while sets are joined, which takes some tenths of a second. If it is
+/// exceeded, most pairs are assumed to have a derivative. The limit is not a time limit, because the choice of families
+/// depends on the result.
 const MOST: usize = 1 << 24;
 
-/// An interned set; 0 is the empty set.
+/// The index of an interned set, where 0 is the empty set.
 type SetId = u32;
 
-/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
-/// record axis, or if too many elements depend on too many coordinates.
+/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient. Returns
+/// `None` if there is a record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -49,7 +50,6 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     Some(Arc::new(Pattern::new(lists.collect())))
 }
 
-/// The sets of the elements of a node, given those of its arguments.
 fn dependence(
     graph: &Graph,
     id: NodeId,
@@ -62,7 +62,6 @@ fn dependence(
         Op::Input(0) => (0..len).map(|i| sets.single(i as u32)).collect(),
         Op::Elem(op) if flat.contains(&op) => vec![0; len],
         Op::Elem(op) => {
-            // Scalars broadcast.
             let position = |len: usize, i: usize| if len == 1 { 0 } else { i };
             let constants: Vec<Option<&[f64]>> = graph
                 .args(id)
@@ -74,7 +73,7 @@ fn dependence(
             };
             (0..len)
                 .map(|i| {
-                    // A product with a zero is one.
+                    // A product is zero if a factor is zero.
                     let product =
                         matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
                     let used = args.iter().skip(if product { 2 } else { 0 });
@@ -124,12 +123,12 @@ fn dependence(
             out
         }
         Op::MatMul(dims) => product(graph, id, dims, args, sets),
-        // Every element depends on every other: sums, factorisations, and operations that own a graph.
+        // In sums, factorisations and operations that own a graph, every element depends on every other.
         _ => vec![sets.all(args.iter().copied()); len],
     }
 }
 
-/// The sets of a matrix product. Zeros of a constant factor are exploited.
+/// Returns the sets of a matrix product. Zeros of a constant factor are skipped.
 fn product(
     graph: &Graph,
     id: NodeId,
@@ -156,7 +155,7 @@ fn product(
         .map(|which| graph.constant_value(graph.args(id)[which]))
         .collect();
     let present = |which: usize, at: usize| constants[which].is_none_or(|table| table[at] != 0.0);
-    // With a dense constant, every element depends on all of a row or column of the other factor.
+    // If the constant is dense, every element depends on all of a row or column of the other factor.
     let whole = |table: Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
     let mut out = vec![0; m * n];
     if whole(constants[0]) {
@@ -175,7 +174,7 @@ fn product(
         return out;
     }
     if constants.iter().all(Option::is_none) {
-        // All of a row interacts with all of a column.
+        // All elements of a row interact with all elements of a column.
         let mut line = |which: usize, positions: &mut dyn Iterator<Item = usize>| {
             let met: Vec<SetId> = positions.map(|at| args[which][at]).collect();
             sets.all([&met[..]].into_iter())
@@ -210,7 +209,6 @@ fn product(
     out
 }
 
-/// The elementwise operations whose derivatives are zero almost everywhere.
 fn flat_operations() -> Vec<ElemOp> {
     let flat = |op: &&ElemOp| {
         let mut scratch = Graph::new();
@@ -222,16 +220,12 @@ fn flat_operations() -> Vec<ElemOp> {
     ElemOp::ALL.iter().filter(flat).copied().collect()
 }
 
-/// Interned sets of coordinates.
 struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// Number of visited members.
     joined: usize,
-    /// Scratch memory: which coordinates a union contains.
     marked: Vec<bool>,
-    /// Scratch memory: the sets that a union has visited.
     seen: Vec<u32>,
     round: u32,
 }
@@ -250,7 +244,7 @@ impl Sets {
         }
     }
 
-    /// Whether the analysis has given up, after which it joins no more sets.
+    /// Returns whether the analysis has given up. It then joins no more sets.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }
@@ -294,7 +288,6 @@ impl Sets {
         id
     }
 
-    /// The union of many.
     fn all<'a>(&mut self, parts: impl Iterator<Item = &'a [SetId]>) -> SetId {
         self.round += 1;
         let (mut found, mut distinct, mut only) = (Vec::new(), 0, 0);
@@ -327,7 +320,6 @@ impl Sets {
 mod tests {
     use super::*;
 
-    /// Neighbours in the pattern of the log density that `build` makes of `dim` coordinates.
     fn neighbours(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Vec<Vec<u32>> {
         let mut graph = Graph::new();
         let z = graph.input(dim);
@@ -381,7 +373,8 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// A million entries, each the product of a row and a column; the pass does not visit them one by one.
+    /// There are a million entries, each the product of a row and a column, which the analysis must not visit one by
+    /// one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;
@@ -414,7 +407,7 @@ mod tests {
     #[test]
     fn a_product_meets_rows_and_columns() {
         // The entries of (z₀ z₂; z₁ z₃) squared are z₀² + z₂z₁, z₁z₀ + z₃z₁, z₀z₂ + z₂z₃ and z₁z₂ + z₃². All of them
-        // count, whether read or not.
+        // count, even if they are not read.
         let found = neighbours(4, |g, z| {
             let dims = MatMul {
                 m: 2,
@@ -436,7 +429,7 @@ mod tests {
     #[test]
     fn zeros_of_a_constant_matrix_count() {
         let found = neighbours(3, |g, z| {
-            // Rows (1, 2, 0) and (0, 0, 3), column-major.
+            // The column-major table has the rows (1, 2, 0) and (0, 0, 3).
             let table = g.vector(&[1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
             let dims = MatMul {
                 m: 2,

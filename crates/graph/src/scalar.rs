@@ -1,13 +1,13 @@
-//! The reference evaluator, which is slow: it computes one draw and one node at a time, from the scalar definitions. It
-//! shares only the graph with the executor. Tests compare the two.
+//! The slow reference evaluator, which computes one draw and one node at a time from the scalar definitions. It shares
+//! only the graph with the executor, and tests compare the two.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
 use crate::solver::{self, Engine, Roles};
 use jensen_math::simd::Simd;
 
-/// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
-/// `batch` lists the records (all of them, in order, when `None`).
+/// Returns the values of all outputs at one draw. `inputs[slot]` contains the elements of input `slot`. `batch` lists
+/// the records of a graph with a record axis. If it is `None`, all records are used, in order.
 ///
 /// # Panics
 /// Panics if the inputs do not have the lengths of the graph's inputs.
@@ -23,7 +23,7 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
     evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
-/// The values of all nodes at one draw, by index, for inspection.
+/// Returns the values of all nodes at one draw, by the index of the node.
 ///
 /// # Panics
 /// Panics as [`evaluate`] does.
@@ -33,7 +33,6 @@ pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
     evaluate_with(graph, &nodes, inputs, &batch, &[])
 }
 
-/// The values of chosen nodes at one draw, where the values of some nodes are known.
 pub(crate) fn evaluate_with(
     graph: &Graph,
     nodes: &[NodeId],
@@ -141,14 +140,13 @@ fn node_value(
             }
             out
         }
-        // With one lane, its sum is the lane itself.
+        // The sum over one lane is the lane itself.
         Op::LaneSum => args[0].to_vec(),
         Op::Solver(id, pass) => solved(graph.solver(id), pass, &args, len),
         op => structural::value(graph, op, &args, len),
     }
 }
 
-/// A graph evaluated one draw at a time.
 struct Slow(Graph);
 
 impl Engine for Slow {

@@ -1,10 +1,10 @@
 //! Finds series that a program builds from standard normal shocks, and builds the same density over the elements of the
 //! series.
 //!
-//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
-//! walk or for log variances, makes every element depend on all shocks before it. In terms of z the Hessian is dense.
-//! In terms of x, an element interacts only with its neighbours and with the parameters of m and s. `z_t = (x_t −
-//! m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
+//! In a recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
+//! walk or for log variances, every element depends on all shocks before it. In terms of z the Hessian is dense. In
+//! terms of x, an element interacts only with its neighbours and with the parameters of m and s. The shocks are `z_t =
+//! (x_t − m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,21 +13,17 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// Smallest number of dependent elements of a series.
 const FEWEST: usize = 8;
 
-/// An element of a series.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The coordinate of its shock.
     shock: u32,
-    /// `location + scale · shock`.
     element: NodeId,
     location: NodeId,
     scale: NodeId,
 }
 
-/// A log density whose coordinates include shocks of series.
+/// A log density of which some coordinates are the shocks of series.
 #[derive(Clone, Debug)]
 pub struct Series {
     graph: Graph,
@@ -35,8 +31,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a graph whose first input contains the coordinates and whose first output is the log density, for
-    /// the coordinates that have location 0 and scale 1 according to `scattered`; `None` if there are none.
+    /// Finds the series of a graph, or returns `None` if there are none. The shocks are coordinates with location 0 and
+    /// scale 1 according to `scattered`. The first input of the graph contains the coordinates, and its first output is
+    /// the log density.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -60,7 +57,7 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// The density over the elements of the series, in place of their shocks.
+    /// Builds the density over the elements of the series instead of their shocks.
     ///
     /// # Panics
     /// Never panics, because there is an input.
@@ -120,7 +117,6 @@ impl Series {
     }
 }
 
-/// The graph with cumulative sums over the coordinates `unit` expanded to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -134,7 +130,7 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
         let sum = graph.op(id) == (Op::CumSum { reverse: false });
         map[id.index()] = Some(match args.first() {
             Some(arg) if sum && hangs[arg.index()] => {
-                let terms = map[arg.index()].expect("arguments stand before users");
+                let terms = map[arg.index()].expect("arguments precede the nodes that use them");
                 let mut elements = vec![out.element(terms, 0)];
                 for t in 1..graph.shape(id).len as usize {
                     let next = out.element(terms, t);
@@ -151,27 +147,25 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     out
 }
 
-/// A node as `location + scale · shock`.
+/// A node in the form `location + scale · shock`. A location of `None` represents 0.
 #[derive(Clone, Copy, Debug)]
 struct Affine {
     shock: u32,
-    /// Nothing represents 0.
     location: Option<NodeId>,
     scale: NodeId,
 }
 
-/// The path to the elements, argument by argument.
 struct Search {
     graph: Graph,
-    /// Coordinates about 0 with scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// Nodes that are known to be elements. Their users search no further.
+    /// The nodes that are known to be elements. The search does not continue past them.
     elements: BTreeSet<NodeId>,
 }
 
 impl Search {
-    /// For each shock, the first node that is affine in it and that comes more than one step before the next such node.
+    /// Returns, for each shock, the first node that is affine in it and that precedes the next such node by more than
+    /// one step.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -211,7 +205,7 @@ impl Search {
         matches!(self.graph.elem_op(id), Some(Add | Fma | Mul | Neg | Sub))
     }
 
-    /// A scalar node as an affine function of one shock, if it is one.
+    /// Returns a scalar node as an affine function of one shock, if it has this form.
     fn affine(&mut self, id: NodeId) -> Option<Affine> {
         if !self.graph.shape(id).is_scalar() {
             return None;
@@ -238,7 +232,7 @@ impl Search {
                         scale: one,
                     });
                 }
-                // The same operation on elements of the arguments.
+                // The same operation is applied to elements of the arguments.
                 if !self.is_linear(source) {
                     return None;
                 }
@@ -257,7 +251,6 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// The result of a linear operation on an affine argument; `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -307,7 +300,6 @@ impl Search {
     }
 }
 
-/// The elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {
@@ -326,7 +318,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     links.iter().map(|link| (link.element, of(link))).collect()
 }
 
-/// Whether locations and scales depend on the shocks of the series only through its elements.
+/// Returns whether locations and scales depend on the shocks of the series only through its elements.
 fn stands_apart(graph: &Graph, links: &[Link]) -> bool {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let shocks: BTreeSet<u32> = links.iter().map(|link| link.shock).collect();
@@ -351,7 +343,7 @@ mod tests {
     use crate::centring::Spread;
     use crate::{Execution, GraphDensity, evaluate};
 
-    /// Coordinates: log s, a, then shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
+    /// Builds a density over log s, a, and the shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
     fn autoregression() -> (Graph, Vec<Scattered>) {
         let mut g = Graph::new();
         let z = g.input(14);
@@ -405,7 +397,7 @@ mod tests {
         }
         let again = ways.forward(&x);
         assert!(z.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-12));
-        // dx/dz has s on its diagonal and zeros above.
+        // The matrix dx/dz has s on its diagonal and zeros above it.
         let (at_z, at_x) = (
             evaluate(&graph, &[&z], None)[0][0],
             evaluate(&ways.density, &[&x], None)[0][0],
@@ -425,7 +417,7 @@ mod tests {
         assert_eq!(neighbours(&ways.density), [0, 1, 6, 8]);
     }
 
-    /// A random walk by a cumulative sum with a scale for each step.
+    /// A random walk can be a cumulative sum with a scale for each step.
     #[test]
     fn cumulative_sums_are_series() {
         let mut g = Graph::new();
@@ -461,7 +453,7 @@ mod tests {
 
     #[test]
     fn what_is_no_recursion_is_left_alone() {
-        // Eight effects around one mean, one after another.
+        // Eight effects share one mean, and none depends on another.
         let mut g = Graph::new();
         let z = g.input(10);
         let (mu, s) = (g.element(z, 0), g.element(z, 1));

@@ -1,4 +1,4 @@
-//! The text form of a graph, which prints and parses back.
+//! Prints a graph as text, and parses the text.
 //!
 //! Tables come first, followed by one node per line and the outputs. Blank lines and lines that start with `#` are
 //! skipped.
@@ -18,10 +18,10 @@
 //! outputs %5
 //! ```
 //!
-//! A node states its shape (`[]` one element, `[n]`, `[n/record]`), its placement, its operation with attributes and
-//! arguments, and `@site` when the site is known. Numbers are printed with enough digits to be read back exactly. A NaN
-//! other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without simplification, so
-//! ids do not change. Every node is verified as it is read.
+//! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation
+//! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to be read
+//! back exactly. A NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without
+//! simplification, so ids do not change. Every node is verified as it is read.
 
 mod solver;
 
@@ -36,15 +36,15 @@ use crate::ir::{
 use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap};
 use crate::verify;
 
-/// [`Graph::summary`] prints tables with at most this number of entries in full.
+/// The largest number of entries of a table that [`Graph::summary`] prints in full.
 const SUMMARY_ENTRIES: usize = 8;
 
-/// The reason why a text is not a graph.
+/// An error in the text form of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// The line, counted from one.
+    /// The number of the line, counted from one.
     pub line: usize,
-    /// The error there.
+    /// The reason why the line is not valid.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A graph in readable form: its text form with truncated tables.
+/// A graph in readable form, which displays its text form with truncated tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(&'a Graph);
 
@@ -81,12 +81,12 @@ impl FromStr for Graph {
 }
 
 impl Graph {
-    /// The text form with truncated tables, only for reading.
+    /// Returns the text form with truncated tables, which cannot be parsed.
     pub fn summary(&self) -> Summary<'_> {
         Summary(self)
     }
 
-    /// Reads the text form; see the [module documentation](self).
+    /// Parses the text form; see the [module documentation](self).
     ///
     /// # Errors
     /// Returns the first line that is malformed, or whose node violates an invariant of [`verify`].
@@ -203,7 +203,6 @@ fn read_u32(token: &str) -> Result<u32, String> {
         .map_err(|_| format!("expected a whole number, found `{token}`"))
 }
 
-/// `name=value`.
 fn read_field(token: &str, name: &str) -> Result<u32, String> {
     token
         .strip_prefix(name)
@@ -358,7 +357,6 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
     f.write_char('\n')
 }
 
-/// The remaining words of a line.
 struct Words<'a> {
     rest: std::iter::Peekable<std::str::SplitWhitespace<'a>>,
 }
@@ -370,7 +368,6 @@ impl<'a> Words<'a> {
             .ok_or_else(|| format!("the line ends where {what} was expected"))
     }
 
-    /// Whether the next word is `flag`, which it then consumes.
     fn flag(&mut self, flag: &str) -> bool {
         self.rest.next_if_eq(&flag).is_some()
     }
@@ -383,7 +380,6 @@ impl<'a> Words<'a> {
 
 struct Reader {
     graph: Graph,
-    /// The solver whose body is being read.
     open: Option<Open>,
     finished: bool,
 }
@@ -605,7 +601,7 @@ impl Reader {
         })
     }
 
-    /// The number of a table entry such as `c3`, among `count`.
+    /// Reads the number of a table entry such as `c3`, which must be less than `count`.
     fn entry(&self, word: &str, prefix: &str, count: usize) -> Result<usize, String> {
         let number = word
             .strip_prefix(prefix)

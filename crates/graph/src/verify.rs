@@ -1,16 +1,16 @@
-//! The verifier, run between passes. A graph is well formed when
+//! Verifies a graph between passes. In a well-formed graph:
 //!
-//! 1. every argument precedes its user;
-//! 2. every node's shape follows from its operation and its arguments' shapes;
-//! 3. index lists have the required length and every index is in range;
-//! 4. record columns all have the same number of records, and their indices are in range;
-//! 5. the placement is the latest of the arguments' (shared at least for record data);
-//! 6. outputs are nodes of the graph.
+//! 1. Every argument precedes its user.
+//! 2. The shape of every node follows from its operation and the shapes of its arguments.
+//! 3. Index lists have the required length, and every index is in range.
+//! 4. All record columns have the same number of records, and their indices are in range.
+//! 5. The placement of a node is the latest placement of its arguments, and at least shared for record data.
+//! 6. Outputs are nodes of the graph.
 
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
-/// Checks the invariants of a graph, and returns the first violated one in words.
+/// Checks the invariants of a graph, and describes the first violated one in the error.
 pub fn verify(graph: &Graph) -> Result<(), String> {
     for id in graph.ids() {
         verify_node(graph, id)
@@ -31,7 +31,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
     }
 }
 
-/// Runs [`verify`] in debug builds, where a violation is a bug in a pass.
+/// Runs [`verify`] in debug builds. A violation is a bug in a pass.
 pub(crate) fn debug_verify(graph: &Graph) {
     if cfg!(debug_assertions)
         && let Err(problem) = verify(graph)
@@ -48,7 +48,7 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
     }
 }
 
-/// The first invariant that a node violates, in words. Its table entries must exist.
+/// Checks the invariants of a node, whose table entries must exist, and describes the first violated one.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: what each operation asks of its arguments"
@@ -56,7 +56,9 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
 pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
     let args = graph.args(id);
     if let Some(late) = args.iter().find(|arg| **arg >= id) {
-        return Err(format!("argument {late} does not stand before its user"));
+        return Err(format!(
+            "argument {late} is not defined before the node that uses it"
+        ));
     }
     let shape = graph.shape(id);
     let arity = |count: usize| {

@@ -1,5 +1,5 @@
-//! An auto-encoder of small digits: train it, print the bound of unseen digits, encode, draw new ones, and keep the
-//! weights.
+//! An auto-encoder of small digits. The example trains the model, prints the ELBO of held-out digits, encodes a digit,
+//! draws new digits and stores the weights.
 //!
 //! `cargo run --release -p jensen --example autoencoder`
 
@@ -44,7 +44,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         simd,
     )?;
 
-    // The loop common to all methods: budget, clock, observers, and checkpoints.
     let mut trace: Vec<Record> = Vec::new();
     let mut control = Control::new(Budget::iterations(100), &|| 0.0, &mut trace);
     let identity = Identity {

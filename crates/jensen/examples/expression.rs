@@ -1,5 +1,5 @@
-//! A hierarchical model written as a Rust expression, without Stan: the effects of coaching in eight
-//! schools, non-centred. Gradients and Hessian-vector products come from the expression.
+//! A hierarchical model written as a Rust expression, without Stan: the effects of coaching in eight schools, with a
+//! non-centred parameterisation. Jensen derives the gradients and the Hessian-vector products from the expression.
 //!
 //! `cargo run -p jensen --example expression`
 

@@ -1,32 +1,32 @@
-//! Oral cancer over the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
+//! Oral cancer in the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
 //!
 //! `cargo run --release -p jensen --example latent_field`
 
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::Error;
 use jensen::data::{Adjacency, Symmetric, Table};
 use jensen::latent::{Files, Known, LatentSpec, Learning, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
-/// The files that the prior names.
 struct Data(PathBuf);
 
 impl Files for Data {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::read(&self.0.join(file))?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::read(&self.0.join(file))?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::read(&self.0.join(file))?)
     }
 }
 
-fn main() -> Result<(), jensen::Error> {
+fn main() -> Result<(), Error> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/germany");
     let table = Table::read(&folder.join("oral.csv"))?;
     let request = LatentSpec {

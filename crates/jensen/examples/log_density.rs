@@ -1,12 +1,12 @@
-//! A handwritten log density: logistic regression with a normal prior, with its gradient and Hessian-vector product,
-//! through the same `fit` as a Stan program.
+//! A handwritten log density: logistic regression with a normal prior. It provides its gradient and its Hessian-vector
+//! product, and `fit` treats it like a Stan program.
 //!
 //! `cargo run -p jensen --example log_density`
 
 use jensen::prelude::*;
 
-/// Log posterior of the coefficients `z` of a logistic regression: rows `x` of covariates, outcomes
-/// `y`, and a normal(0, 2.5) prior.
+/// The log posterior of the coefficients `z` of a logistic regression, for rows `x` of covariates, outcomes `y` and a
+/// normal(0, 2.5) prior.
 struct Logistic {
     x: Vec<[f64; 2]>,
     y: Vec<f64>,
@@ -14,7 +14,7 @@ struct Logistic {
 
 const PRIOR_SD: f64 = 2.5;
 
-/// Draws at which products are evaluated: for each, the curvature weight of every record.
+/// The draws at which Hessian-vector products are evaluated, as the curvature weight of every record at each draw.
 #[derive(Default)]
 struct Workspace {
     weights: Vec<f64>,
@@ -39,7 +39,7 @@ impl LogDensity for Logistic {
             *value = constant - 0.5 * (z[0] * z[0] + z[1] * z[1]) / (PRIOR_SD * PRIOR_SD);
             for (x, y) in self.x.iter().zip(&self.y) {
                 let eta = x[0] * z[0] + x[1] * z[1];
-                // log(1 + exp(eta)) without overflow.
+                // The expression max(eta, 0) + log(1 + exp(−|eta|)) is log(1 + exp(eta)) without overflow.
                 *value += y * eta - eta.max(0.0) - (-eta.abs()).exp().ln_1p();
             }
         }
@@ -83,7 +83,7 @@ impl TwiceDifferentiable for Logistic {
         assert_eq!(
             ws.lanes,
             v.lanes(),
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         for (l, weights) in ws.weights.chunks(self.x.len()).enumerate() {
             let v = [v.row(0)[l], v.row(1)[l]];
@@ -100,7 +100,7 @@ impl TwiceDifferentiable for Logistic {
 }
 
 fn main() -> Result<(), Error> {
-    // Outcomes become likelier with the covariate.
+    // The probability of the outcome 1 increases with the covariate.
     let x: Vec<[f64; 2]> = (0..40).map(|i| [1.0, (i as f64 - 20.0) / 10.0]).collect();
     let y = (0..40).map(|i| f64::from(i % 7 < i / 6)).collect();
     let problem = Bare::named(Logistic { x, y }, ["intercept", "slope"]);
@@ -110,7 +110,7 @@ fn main() -> Result<(), Error> {
     for p in fitted.parameters() {
         println!("{}: {:.3} ± {:.3}", p.name, p.mean, p.sd);
     }
-    // The posterior is a little skewed, and no normal follows its tails.
+    // The posterior is slightly skewed, so that no normal approximation matches its tails.
     for warning in fitted.warnings() {
         println!("not trusted: {warning}");
     }

@@ -1,4 +1,4 @@
-//! A Stan program with its data in Rust: fit it, print the verdict, and use the posterior.
+//! A Stan program with its data in Rust. The example fits the program, prints the verdict and uses the draws.
 //!
 //! `cargo run -p jensen --example stan_program`
 
@@ -27,7 +27,6 @@ fn main() -> Result<(), Error> {
     let tau = fitted.draws("tau")?;
     let small = tau.element(0).filter(|tau| *tau < 1.0).count();
     println!("P(tau < 1) ≈ {:.2}", small as f64 / tau.len() as f64);
-    // A draw of a vector is a slice.
     let best = fitted
         .draws("theta")?
         .iter()

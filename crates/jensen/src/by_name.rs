@@ -1,10 +1,10 @@
-//! A fit's results by the names in the program: the draws of a variable and the summary of a scalar.
+//! The results of a fit by the names in the program: the draws of a variable and the summary of a scalar.
 
 use jensen_data::{DrawsTable, ParameterSummary};
 
 use crate::{Error, Fitted};
 
-/// The draws of one variable.
+/// The draws of a variable.
 ///
 /// A draw is a slice of the variable's elements in column-major order (first index fastest), and has one element for a
 /// scalar.
@@ -17,22 +17,23 @@ pub struct VariableDraws<'a> {
 }
 
 impl<'a> VariableDraws<'a> {
-    /// Sizes of the variable, or empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    /// Returns the sizes of the variable. They are empty for a scalar. A complex number has a trailing size of 2 (real,
+    /// imaginary).
     pub fn shape(&self) -> &'a [usize] {
         self.shape
     }
 
-    /// Number of draws.
+    /// Returns the number of draws.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are no draws.
+    /// Returns whether there are no draws.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// The draws in order, each a slice of all elements.
+    /// Returns the draws in order. Each draw is a slice of all elements.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
         let Self {
             table,
@@ -43,7 +44,7 @@ impl<'a> VariableDraws<'a> {
         (0..table.len()).map(move |draw| &table.row(draw)[start..start + elements])
     }
 
-    /// The draws of one element, counted from 0 in column-major order.
+    /// Returns the draws of an element. `element` is its position in column-major order, from 0.
     ///
     /// # Panics
     /// Panics if the variable has no such element.
@@ -52,7 +53,7 @@ impl<'a> VariableDraws<'a> {
         self.iter().map(move |draw| draw[element])
     }
 
-    /// The mean of every element over the draws.
+    /// Returns the mean of every element over the draws.
     pub fn mean(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.elements];
         for draw in self.iter() {
@@ -64,10 +65,10 @@ impl<'a> VariableDraws<'a> {
 }
 
 impl Fitted {
-    /// The draws of a parameter, transformed parameter or generated quantity.
+    /// Returns the draws of a parameter, a transformed parameter or a generated quantity.
     ///
     /// # Errors
-    /// [`Error::Input`] if the program reports no such variable; the message lists the variables.
+    /// Fails with [`Error::Input`] if the program reports no such variable. The message lists the variables.
     pub fn draws(&self, name: &str) -> Result<VariableDraws<'_>, Error> {
         let table = &self.sample.table;
         let mut start = 0;
@@ -87,10 +88,10 @@ impl Fitted {
         Err(unknown("variable", name, names))
     }
 
-    /// The summary of a scalar, such as `mu` or `theta[1]`: mean, standard deviation, quantiles and their precision.
+    /// Returns the summary of a scalar, such as `mu` or `theta[1]`.
     ///
     /// # Errors
-    /// [`Error::Input`] if the program reports no such scalar; the message lists the scalars.
+    /// Fails with [`Error::Input`] if the program reports no such scalar. The message lists the scalars.
     pub fn parameter(&self, name: &str) -> Result<&ParameterSummary, Error> {
         let found = self.summaries.iter().find(|summary| summary.name == name);
         let names = self.summaries.iter().map(|summary| &*summary.name);
@@ -98,7 +99,6 @@ impl Fitted {
     }
 }
 
-/// Names that an error lists.
 const LISTED: usize = 8;
 
 fn unknown<'n>(what: &str, name: &str, names: impl Iterator<Item = &'n str>) -> Error {

@@ -1,15 +1,17 @@
-//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program according to how
-//! much information the data have about each element.
+//! Automatic centring: Jensen chooses the parameterisation of each group effect in a hierarchical program.
 //!
 //! A mean-field fit to the original program estimates the conditional precision of every coordinate. If an element of a
-//! group has a prior standard deviation σ, the share 1/σ² of its posterior precision comes from the prior, and the rest
-//! comes from the data. The power of [`jensen_graph::Hierarchy`] is set to the share that comes from the data. In the
-//! Gaussian case this makes the element independent of its group's location and scale. For an element that the program
-//! non-centres, the power is the share that comes from the prior. Correlated vectors, such as Gaussian processes, are
-//! first whitened and then reparameterised according to the information in the data ([`jensen_graph::Site`]) at that
-//! mean-field fit. If a program builds a long series from shocks, the elements of the series become the coordinates
-//! ([`jensen_graph::Series`]), provided that a sparse family suits them. The choice does not change the posterior, the
-//! names or the draws.
+//! group has a prior standard deviation σ, its prior contributes the share 1/σ² of the precision, and the data
+//! contribute the rest. Jensen sets the power of [`jensen_graph::Hierarchy`] to the share of the data. In the Gaussian
+//! case this makes the element independent of the location and scale of its group. For an element that the program
+//! non-centres, the power is the share of the prior.
+//!
+//! Jensen first whitens correlated vectors, such as Gaussian processes, and then reparameterises them according to the
+//! information in the data ([`jensen_graph::Site`]) at the mean-field fit. If a program builds a long series from
+//! shocks, the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that a sparse family
+//! suits them.
+//!
+//! Centring does not change the posterior, the names or the draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -33,40 +35,37 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Number of steps of the mean-field fit, after starts that have converged on a few draws, and its tolerance as a
-/// multiple of the default. The powers need an accuracy of a twentieth. Spreads of that accuracy take a tenth of the
-/// time of an optimum.
+/// The number of steps of the mean-field fit. Its starts have already converged on a few draws.
 const STEPS: u64 = 4;
+/// The tolerance of the mean-field fit, as a multiple of the default. The powers need an accuracy of a twentieth, and
+/// standard deviations of that accuracy take a tenth of the time of an optimum.
 const LOOSE: f64 = 10.0;
 
-/// First fits.
 const PASSES: usize = 2;
 
-/// Number of draws for judging this fit. It needs no more.
+/// The number of draws for the diagnostics of the mean-field fit, which needs no more.
 const JUDGED: usize = 128;
 
-/// Smallest difference between a power and the program's own power that justifies a change.
+/// The smallest difference between a power and 1, the power of the program, that justifies a change.
 const GAIN: f64 = 0.05;
 
-/// The reparameterisation of coordinates.
+/// A reparameterisation of coordinates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Centring {
-    /// Coordinates of groups, their powers, and the logarithms of typical scales.
+    /// The coordinates of groups, with their powers and the logarithms of typical scales.
     powers: Vec<(u32, f64, f64)>,
-    /// Coordinates of correlated vectors, with the precisions and linear terms of the data.
+    /// The coordinates of correlated vectors, with the precisions and linear terms of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
-    /// Whether the fit uses the elements of a series as parameters instead of the program's shocks.
     series: bool,
 }
 
 impl Centring {
-    /// Whether no coordinate is reparameterised.
+    /// Returns whether no coordinate is reparameterised.
     pub fn is_empty(&self) -> bool {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
 
-    /// Whether the centring concerns a series.
     pub(crate) fn is_of_series(&self) -> bool {
         self.series
     }
@@ -94,7 +93,7 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// The coordinates of the first mean-field fit, in which correlated vectors are whitened.
+    /// Returns the centring for the first mean-field fit, which whitens correlated vectors.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -102,8 +101,8 @@ impl Centring {
         }
     }
 
-    /// The centring suggested by a mean-field fit in these coordinates: `mean` is the fit's mean in the program's
-    /// coordinates, and `sd` are its standard deviations.
+    /// Returns the centring that follows from a mean-field fit under this one. `mean` is the mean of the fit in the
+    /// program's coordinates, and `sd` contains the standard deviations in the coordinates of the fit.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -112,7 +111,6 @@ impl Centring {
         }
     }
 
-    /// Its powers. `placed` are the groups at its mean.
     fn next_powers(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Vec<(u32, f64, f64)> {
         let present: BTreeMap<u32, Power> = self
             .powers()
@@ -137,7 +135,6 @@ impl Centring {
         placed.iter().map(power).filter(gains).collect()
     }
 
-    /// The remark about it.
     fn remark(&self) -> String {
         if self.series {
             return "centring: the fit uses the elements of series as parameters instead of the program's shocks"
@@ -168,11 +165,11 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a fit was
-    /// stopped early.
+    /// Chooses the centring from mean-field fits under `control`. The centring is empty if no group benefits from it.
+    /// The result is `None` if a fit was stopped early.
     ///
-    /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit covers little of
-    /// a funnel.
+    /// The second fit uses the centring that follows from the first, because a mean-field fit in the program's
+    /// coordinates covers little of a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {
@@ -206,7 +203,6 @@ impl Model {
         Some(chosen)
     }
 
-    /// Whether a centring matches this program.
     pub(crate) fn has_site_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
@@ -217,9 +213,9 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring that replaces shocks by the elements of series, if a fit with these settings then starts with the
-    /// conditionally structured Gaussian and finds its mode; otherwise no centring. In the program's coordinates every
-    /// element depends on all earlier shocks. `None` if the search was stopped early.
+    /// Returns the centring that replaces shocks by the elements of series, if a fit with these settings then starts
+    /// with the conditionally structured Gaussian and finds its mode. Otherwise the centring is empty. In the program's
+    /// coordinates every element depends on all earlier shocks. The result is `None` if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -251,7 +247,7 @@ impl Model {
         }
     }
 
-    /// The model in the coordinates of `centring`. Compiles the density again.
+    /// Returns the model in the coordinates of `centring`. This compiles the density again.
     ///
     /// # Errors
     /// Fails if the centring belongs to another program.
@@ -278,28 +274,25 @@ impl Model {
     }
 }
 
-/// The result of a first fit.
 enum Pilot {
-    /// The mean in the program's coordinates, and the standard deviations in the recentred coordinates.
+    /// The mean is in the program's coordinates, and the standard deviations are in the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
-    /// The fit found no mean.
     Nothing,
-    /// The user interrupted the fit, or the time is up. Its state is not reproducible.
+    /// A result would not be reproducible.
     Stopped,
 }
 
-/// A program in recentred coordinates, with the same posterior and the same names.
+/// A program in recentred coordinates. Its posterior and its names are those of the original program.
 pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The transform to the program's own coordinates, planned when draws are first requested.
+    /// The transform is compiled when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }
 
 impl CentredModel<'_> {
-    /// The points in the program's coordinates, concatenated.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));
@@ -327,7 +320,6 @@ impl CentredModel<'_> {
         moved
     }
 
-    /// A mean-field fit of a few steps.
     fn pilot(&self, settings: &Settings, start: &StartSettings, control: &Control<'_>) -> Pilot {
         let usual = TrustSettings::default();
         let settings = Settings {
@@ -370,7 +362,7 @@ impl CentredModel<'_> {
         }
     }
 
-    /// A start in the program's coordinates, mapped to the recentred ones.
+    /// Maps a start from the program's coordinates to the recentred coordinates.
     pub fn init(&self, init: &Init) -> Init {
         match init {
             Init::Point(point) if point.len() == self.density.dim() => {
@@ -472,7 +464,6 @@ impl Posterior for CentredModel<'_> {
     }
 }
 
-/// Some of the variables of a model, in its centred coordinates.
 struct Moved<'a> {
     posterior: Box<dyn Posterior + 'a>,
     model: &'a CentredModel<'a>,

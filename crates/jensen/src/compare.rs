@@ -1,10 +1,10 @@
-//! Compares fits of the same observations by leave-one-out predictions and by evidence.
+//! Comparison of fits to the same observations by leave-one-out predictions and by evidence.
 //!
-//! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
-//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
-//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an approximation,
-//! the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian
-//! leave-one-out cross-validation for large data*, ICML 2019.
+//! The measure of predictive accuracy is the expected log predictive density (elpd) of an observation that is left out,
+//! in nats. It is estimated from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry,
+//! *Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC*, Statistics and Computing 27,
+//! 2017. For draws of an approximation, the weights also correct for the approximation, as in Magnusson, Andersen,
+//! Jonasson and Vehtari, *Bayesian leave-one-out cross-validation for large data*, ICML 2019.
 
 use std::path::Path;
 
@@ -14,33 +14,33 @@ use jensen_math::special::log_sum_exp_slice;
 use serde::Serialize;
 
 use crate::Error;
-use crate::program::Stored;
+use crate::program::StoredFit;
 
-/// Leave-one-out cross-validation of one fit.
+/// The leave-one-out cross-validation of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeaveOneOut {
-    /// Expected log predictive density of all observations, in nats.
+    /// The expected log predictive density of all observations, in nats.
     pub elpd: f64,
-    /// Standard error of `elpd` over observations.
+    /// The standard error of `elpd` over observations.
     pub elpd_se: f64,
-    /// Effective number of parameters: the in-sample log predictive density minus `elpd`.
+    /// The effective number of parameters, which is the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
     /// The contribution of each observation to `elpd`.
     pub pointwise: Vec<f64>,
-    /// Pareto k̂ of each observation's weights.
+    /// The Pareto k̂ of each observation's weights.
     pub khat: Vec<f64>,
     /// The limit of k̂ for this number of draws.
     pub khat_limit: f64,
 }
 
 impl LeaveOneOut {
-    /// Computes the scores from the log likelihood of every observation (one column of draws each) and the log
-    /// importance weights of the draws. The weights are 0 for draws of the posterior. `relative_efficiency` is 1 for
-    /// independent draws.
+    /// Computes the cross-validation from the log likelihood of every observation and the log importance weights of the
+    /// draws. `log_likelihood` has one column of draws per observation. The log weights are 0 for draws of the
+    /// posterior. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
-    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞. The message counts observations
-    /// from 1.
+    /// Fails with [`Error::Input`] if there are no observations, or if a log likelihood is NaN or +∞. The message
+    /// counts observations from 1.
     pub fn of(
         log_likelihood: &[Vec<f64>],
         log_weights: &[f64],
@@ -77,9 +77,9 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// The number of observations whose contributions are unreliable because k̂ is above the limit.
+    /// Returns the number of observations whose contributions are unreliable because their k̂ is above the limit.
     pub fn unreliable(&self) -> usize {
-        // A k̂ that could not be computed counts.
+        // A k̂ that could not be computed is unreliable.
         self.khat
             .iter()
             .filter(|k| k.is_nan() || **k > self.khat_limit)
@@ -87,13 +87,12 @@ impl LeaveOneOut {
     }
 }
 
-/// `log Σ exp(a + b)`.
+/// Computes `log Σ exp(a + b)`.
 fn plus(a: &[f64], b: &[f64]) -> f64 {
     let sums: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + b).collect();
     log_sum_exp_slice(&sums)
 }
 
-/// A sum over observations and its standard error.
 fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     let n = terms.len() as f64;
     let (_, error) = jensen_math::reduce::mean_se(terms);
@@ -103,26 +102,28 @@ fn sum_and_error(terms: &[f64]) -> (f64, f64) {
 /// One of the compared fits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// The folder.
+    /// The folder of the fit.
     pub fit: String,
     /// Whether the fit itself is trusted.
     pub trusted: bool,
-    /// Leave-one-out cross-validation, if the program computes the log likelihood.
+    /// The leave-one-out cross-validation, if the program computes the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// The fit's elpd minus the elpd of the first row, with the standard error of the difference over observations.
+    /// The elpd of the fit minus that of the first candidate, and the standard error of the difference over
+    /// observations.
     pub difference: Option<(f64, f64)>,
-    /// Log evidence in nats with its standard error, if the fit was refined.
+    /// The log evidence in nats and its standard error, if the fit was refined.
     pub log_evidence: Option<(f64, f64)>,
-    /// The ELBO, a lower bound on the log evidence, with its standard error.
+    /// The ELBO, which is a lower bound on the log evidence, and its standard error.
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits in these folders, with the best elpd first. Fits without an elpd come last.
+/// Compares the fits in these folders. The candidates are sorted by elpd, the best first, and fits without an elpd come
+/// last.
 ///
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
 /// # Errors
-/// Fails if a folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
+/// Fails if a folder has no finished fit, if its draws cannot be read, or if the numbers of observations differ.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()
@@ -158,7 +159,7 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
 }
 
 fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
     let (table, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
     let refined = summary.refinement.as_ref().filter(|refined| refined.used);
@@ -182,7 +183,6 @@ fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     })
 }
 
-/// The columns of a variable. `None` if there is no such variable.
 fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
     let mut start = 0;
     for found in table.variables() {
@@ -204,7 +204,7 @@ mod tests {
     use jensen_math::rng::{Purpose, fill_normals};
     use jensen_math::simd::Simd;
 
-    /// y ~ N(μ, 1), μ ~ N(0, 10²): without y_i the posterior is a normal whose predictive density is known.
+    /// For y ~ N(μ, 1) and μ ~ N(0, 10²), the posterior without y_i is normal, and its predictive density is known.
     #[test]
     fn leaving_one_out_is_exact_for_a_normal_mean() {
         let y: Vec<f64> = (0..20)
@@ -242,7 +242,8 @@ mod tests {
             draws,
             &mut z,
         );
-        // Draws of the posterior, and draws of another normal with their weights.
+        // The first case has draws of the posterior. The second has draws of another normal distribution with their
+        // weights.
         for (shift, scale) in [(0.0, 1.0), (0.05, 1.2)] {
             let mu: Vec<f64> = z
                 .iter()
@@ -261,7 +262,7 @@ mod tests {
                 .collect();
             let loo = LeaveOneOut::of(&columns, &weights, 1.0).unwrap();
             assert!((loo.elpd - exact).abs() < 0.02, "{} for {exact}", loo.elpd);
-            // One parameter, well determined.
+            // The model has one parameter, which the data determine well.
             assert!((loo.p_loo - 1.0).abs() < 0.5, "{}", loo.p_loo);
             assert_eq!(loo.unreliable(), 0);
         }

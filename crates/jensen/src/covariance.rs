@@ -1,26 +1,25 @@
-//! The covariances that a fit reports, and the coordinates of named parameters.
+//! The covariances that a fit reports, and the coordinates of parameters by name.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 
 use crate::{Error, Problem};
 
-/// Where the covariances of the draws come from.
+/// The source of the covariances of the draws.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Covariance {
-    /// The fitted family itself.
+    /// The fitted family.
     #[default]
     Family,
-    /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates;
-    /// see [`jensen_blackbox::linear_response`].
+    /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates.
+    /// See [`jensen_blackbox::linear_response`].
     LinearResponse {
-        /// Whole parameters (`beta`) or single elements of an unconstrained vector (`beta[2]`). An empty list means all
-        /// parameters, and the full matrix is formed. Other parameters keep their mean-field variances.
+        /// The names of whole parameters (`beta`) or of elements of unconstrained vectors (`beta[2]`). Other parameters
+        /// keep their mean-field variances. An empty list means all parameters, for which the full matrix is formed.
         of: Vec<String>,
     },
 }
 
 impl Covariance {
-    /// Replaces the covariances of a finished fit.
     pub(crate) fn apply<P: Problem>(
         &self,
         problem: &P,
@@ -38,7 +37,6 @@ impl Covariance {
         Ok(())
     }
 
-    /// Checks the names before a fit.
     pub(crate) fn check<P: Problem>(&self, problem: &P) -> Result<(), Error> {
         match self {
             Self::LinearResponse { of } => coordinates(problem, of).map(|_| ()),
@@ -47,13 +45,13 @@ impl Covariance {
     }
 }
 
-/// The coordinates of named parameters, each listed once, in increasing order.
+/// Returns the coordinates in increasing order, without duplicates.
 fn coordinates<P: Problem>(problem: &P, names: &[String]) -> Result<Vec<usize>, Error> {
     let posterior = problem.posterior();
     let known = posterior.unconstrained_names();
     let mut chosen = vec![false; known.len()];
     for name in names {
-        // `beta[2,1]` is `beta.2.1` among the coordinates.
+        // The coordinate of `beta[2,1]` is named `beta.2.1`.
         let plain: String = name
             .chars()
             .filter(|c| *c != ']' && !c.is_whitespace())
@@ -91,7 +89,7 @@ mod tests {
     use crate::stan::{Build, Model};
     use crate::{Options, fit};
 
-    /// Two regressions whose raw predictors make intercepts and slopes correlated.
+    /// Two regressions whose predictors are not centred, so that intercepts and slopes are correlated.
     const PROGRAM: &str = "
         data { int N; vector[N] x; vector[N] y; }
         parameters { real a; matrix[2, 1] b; real<lower=0> sigma; }

@@ -1,65 +1,69 @@
-//! The errors that can occur between a model and its posterior.
+//! The error type of this crate.
 
 use std::fmt;
 
 use jensen_blackbox::FitError;
 use jensen_blackbox::records::RecordError;
 use jensen_data::DataError;
-use jensen_run::RunError;
+use jensen_run::{RunError, SettingError};
 
 use crate::stan::ModelError;
 
-/// An error that ends a fit without a result. A fit that is not trusted is not an error.
+/// An error because of which there is no result. A fit that is not trusted is not an error.
 ///
 /// A variant that wraps an error of another crate displays it unchanged and exposes its
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error in the program, or data that do not match its declarations.
+    /// The program has an error, or the data do not match its declarations.
     Model(Box<ModelError>),
-    /// An error in a data file, in points or in draws.
+    /// A data file, a set of points or a set of draws has an error.
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
-    /// No starting point has a finite density. The message quotes the model's reason.
+    /// No starting point has a finite density. The message quotes the reason that the model gives.
     NoStart(String),
-    /// Records cannot be fitted by minibatches as requested.
+    /// The records cannot be fitted by minibatches as requested.
     Records(RecordError),
-    /// An error in a latent Gaussian model or its fit.
+    /// The run cannot be resumed from its checkpoint.
+    Run(RunError),
+    /// The formula of a regression or its table has an error.
+    Regression(jensen_regress::Error),
+    /// A latent Gaussian model or its fit has an error.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
     /// The job needs more memory than the limit.
     Memory {
-        /// The task.
+        /// The part of the job that needs the memory.
         what: String,
-        /// Needed bytes.
+        /// The number of bytes that the job needs.
         needed: u64,
-        /// Bytes allowed.
+        /// The number of bytes that it may use.
         limit: u64,
-        /// The advice.
+        /// Advice for using less memory.
         advice: String,
     },
-    /// An input that does not match the model, such as points of another dimension.
+    /// An input does not match the model, such as points of another dimension.
     Input(String),
-    /// A setting that is invalid or conflicts with another setting.
+    /// A setting is invalid or conflicts with another setting.
     Setting(String),
-    /// An output that cannot be written to.
+    /// An output cannot be written.
     Output(String),
 }
 
 impl Error {
-    /// An error of writing results.
+    /// Creates the error of an output that cannot be written.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// An error of a setting.
+    /// Creates the error of an invalid setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// An error of an input.
+    /// Creates the error of an invalid input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -72,6 +76,8 @@ impl fmt::Display for Error {
             Self::Data(error) => error.fmt(f),
             Self::Fit(error) => error.fmt(f),
             Self::Records(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Regression(error) => error.fmt(f),
             #[cfg(feature = "latent")]
             Self::Latent(error) => error.fmt(f),
             Self::Memory {
@@ -100,6 +106,8 @@ impl std::error::Error for Error {
             Self::Data(error) => error.source(),
             Self::Fit(error) => error.source(),
             Self::Records(error) => error.source(),
+            Self::Run(error) => error.source(),
+            Self::Regression(error) => error.source(),
             #[cfg(feature = "latent")]
             Self::Latent(error) => error.source(),
             _ => None,
@@ -109,7 +117,7 @@ impl std::error::Error for Error {
 
 impl From<jensen_regress::Error> for Error {
     fn from(error: jensen_regress::Error) -> Self {
-        Self::Input(error.to_string())
+        Self::Regression(error)
     }
 }
 
@@ -125,6 +133,12 @@ impl From<DataError> for Error {
     }
 }
 
+impl From<SettingError> for Error {
+    fn from(error: SettingError) -> Self {
+        Self::setting(error)
+    }
+}
+
 impl From<RecordError> for Error {
     fn from(error: RecordError) -> Self {
         Self::Records(error)
@@ -135,6 +149,7 @@ impl From<FitError> for Error {
     fn from(error: FitError) -> Self {
         match error {
             FitError::Records(error) => Self::Records(error),
+            FitError::Run(error) => Self::Run(error),
             error => Self::Fit(error),
         }
     }
@@ -148,8 +163,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// The error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
-        Self::setting(error)
+        Self::Run(error)
     }
 }

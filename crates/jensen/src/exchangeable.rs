@@ -1,7 +1,8 @@
-//! Programs over exchangeable records, whose prior and likelihood are separate, fitted by minibatches.
+//! Fits of programs over exchangeable records by minibatches.
 //!
-//! [`compile`] takes the name of the data variable that counts the records. [`fit`](crate::fit) fits its model like any
-//! other, with minibatches or with all records at once.
+//! [`compile`] takes the name of the data variable that counts the records, and separates the prior from the
+//! likelihood. [`fit`](crate::fit) fits the resulting model like any other, with minibatches or with all records at
+//! once.
 //!
 //! ```
 //! use jensen::blackbox::minibatches::MinibatchSettings;
@@ -47,18 +48,19 @@ use crate::{Error, Problem};
 /// A program over exchangeable records.
 pub type RecordModel = Model<AllRecords<RecordGraph>>;
 
-/// A program over exchangeable records, with data in blocks.
+/// A program over exchangeable records whose data come in blocks.
 pub type BlockModel = Model<AllRecords<RecordBlocks>>;
 
-/// A program over exchangeable records in shards.
+/// A program over exchangeable records whose data come in shards.
 pub type ShardModel = Model<AllRecords<RecordShards>>;
 
-/// The record densities of programs.
+/// The density of a program's records.
 pub trait Records: RecordDensity {
-    /// Number of bytes for one block of lanes on one thread.
+    /// Returns the number of bytes that one block of lanes needs on one thread.
     fn block_bytes(&self) -> usize;
 
-    /// The error behind NaN values that the density did not cause, such as data that could not be read.
+    /// Returns the error that caused NaN values, if it is not an error of the density. An example is data that could
+    /// not be read.
     fn failure(&self) -> Option<Error> {
         None
     }
@@ -70,7 +72,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// The method with its minibatch limited to the number of records.
+/// Returns the method with its minibatch size limited to the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -82,13 +84,14 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// The method with the estimator that suits the model and the family: `joint-exact` if the draw can be integrated out,
-/// `joint` for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for other models.
+/// Returns the method with the estimator that suits the model and the family. The estimator is `joint-exact` if the
+/// draw can be integrated out, `joint` for other likelihoods of few linear predictors, whose table is small, and
+/// `joint-svrg` for all other models.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
     records: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Method {
     if let Method::Minibatch(settings) = &mut method {
         let mean_field = matches!(
@@ -106,12 +109,11 @@ pub fn with_usual_estimator(
     method
 }
 
-/// Parses, checks, binds and lowers a program whose `int` data variable `count` counts exchangeable
-/// records.
+/// Compiles a program whose `int` data variable `count` counts exchangeable records.
 ///
 /// # Errors
-/// Fails as [`Model::compile`] does. Also fails if the log density is not a sum over the records, and names the line
-/// responsible.
+/// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The
+/// message then names the line that prevents it.
 pub fn compile(
     source: &str,
     name: &str,
@@ -132,11 +134,12 @@ pub fn compile(
     )
 }
 
-/// Like [`compile`], but for records that come in blocks, together with the values that do not belong to records.
-/// `open` returns the records of a checked program.
+/// Compiles a program over records that come in blocks. `shared` contains the data that do not belong to records, and
+/// `open` opens the records of the checked program.
 ///
 /// # Errors
-/// Fails as [`compile`] does, for a program that uses all records at once, and for unreadable data.
+/// Returns the same errors as [`compile`]. Also fails if the program uses all records at once, or if the data cannot be
+/// read.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -155,8 +158,6 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// Like [`compile_blocks`], but with another density of the records. `made` receives the source that `open` returned,
-/// and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,
@@ -170,7 +171,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} have the size `{count}`, so it cannot count records"
+            "no data variable of {name} has the size `{count}`, so `{count}` cannot be the number of records"
         )));
     }
     let records = open(&data)?;
@@ -196,10 +197,10 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     )
 }
 
-/// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
+/// Compiles a program over records in shards, which are Parquet files. `steps` evaluates the shards.
 ///
 /// # Errors
-/// Fails as [`compile_blocks`] does, for any of the shards.
+/// Returns the same errors as [`compile_blocks`], for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,
@@ -249,7 +250,7 @@ pub fn compile_shards(
 }
 
 impl<D: Records> Model<AllRecords<D>> {
-    /// A prior and a likelihood for any kind of records.
+    /// Returns the density of the records.
     pub fn records(&self) -> &D {
         self.of().density()
     }

@@ -1,6 +1,6 @@
 //! Factorial mixtures: each point is a sum of binary factors plus noise (`jensen factors`).
 
 pub use crate::points::{
-    Explained, FACTORS, FactorsRequest, Fitted, Globals, Points, PointsSummary, explain_factors,
+    Explained, FACTORS, FactorsRequest, Globals, Points, PointsFit, PointsSummary, explain_factors,
     fit_factors,
 };

@@ -1,10 +1,10 @@
-//! [`fit`] computes the posterior of a problem, with draws and a verdict.
+//! The function [`fit`], which computes the posterior of a problem, with draws and a verdict.
 
 use std::cell::RefCell;
 use std::time::Instant;
 
 use jensen_blackbox::{
-    Approximation, FamilyChoice, FamilyKind, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
+    Approximation, FamilyChoice, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
 };
 use jensen_data::ParameterSummary;
 use jensen_density::{LogDensity, VariableKind};
@@ -18,13 +18,12 @@ use crate::outputs::HistoryPoint;
 use crate::sample::{Reported, Sample, SampleRequest, report, report_weighted};
 use crate::{Error, Footprint, Problem};
 
-/// Largest number of iterations of [`fit`]. Every method stops long before.
+/// The largest number of iterations of [`fit`]. Every method stops long before this limit.
 const MAX_ITERATIONS: u64 = 100_000;
 
-/// Default number of posterior draws.
 pub(crate) const DRAWS: usize = 1000;
 
-/// The settings of a fit. Start from [`Options::default`] and call a method for each setting to change.
+/// The settings of a fit. Create them with [`Options::default`] and call a method for each setting to change.
 ///
 /// ```
 /// use jensen::prelude::*;
@@ -35,22 +34,22 @@ pub(crate) const DRAWS: usize = 1000;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Everything that influences the approximation.
+    /// The settings that influence the approximation.
     pub settings: Settings,
-    /// Number of posterior draws.
+    /// The number of draws.
     pub draws: usize,
     /// Whether to resample draws by their importance weights.
     pub resample: bool,
-    /// Threads that compute the constrained values of draws. The problem sets the threads of its density.
+    /// The number of threads that compute the constrained values of draws. The threads of the density are a setting of
+    /// the problem.
     pub threads: usize,
-    /// Limit on the bytes that the fit may use.
+    /// The limit on the memory of the fit, in bytes.
     pub memory_limit: u64,
-    /// Where the covariances of the draws come from.
+    /// The source of the covariances of the draws.
     pub covariance: Covariance,
 }
 
 impl Default for Options {
-    /// The default settings: 1000 draws without resampling, one thread, 8 GiB.
     fn default() -> Self {
         Self {
             settings: Settings::default(),
@@ -64,56 +63,59 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the seed of every random number (default 0).
+    /// Sets the seed of all random numbers. The default is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Sets the number of posterior draws (default 1000).
+    /// Sets the number of draws. The default is 1000.
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Sets the family of the approximation. By default the policy chooses it.
-    pub fn family(mut self, family: FamilyKind) -> Self {
-        self.settings.family = FamilyChoice::Only(family);
+    /// Sets the family of the approximation: a [`FamilyKind`](jensen_blackbox::FamilyKind), or [one of your
+    /// own](crate::family). By default Jensen chooses it.
+    pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
+        self.settings.family = family.into();
         self
     }
 
-    /// Sets the algorithm: a [`Method`], or the settings of one. By default the policy chooses it.
+    /// Sets the algorithm: a [`Method`], or the settings of a method. By default Jensen chooses it.
     pub fn method(mut self, method: impl Into<Method>) -> Self {
         self.settings.method = method.into();
         self
     }
 
-    /// Sets when to refine the approximation to draws of the posterior (by default, if it fails its checks).
+    /// Sets when to refine the approximation to draws of the posterior. By default Jensen refines an approximation that
+    /// fails its checks.
     pub fn refine(mut self, when: RefineWhen) -> Self {
         self.settings.refine.when = when;
         self
     }
 
-    /// Sets whether to resample the draws by importance weights from ten times as many (by default no).
+    /// Sets whether to resample the draws by importance weights from ten times as many draws. The default is not to
+    /// resample.
     pub fn resample(mut self, resample: bool) -> Self {
         self.resample = resample;
         self
     }
 
-    /// Sets where the covariances of the draws come from (by default the family).
+    /// Sets the source of the covariances of the draws. The default is the family.
     pub fn covariance(mut self, covariance: Covariance) -> Self {
         self.covariance = covariance;
         self
     }
 
-    /// Sets the number of threads that compute the constrained values of draws (by default 1). For a Stan program,
-    /// [`Build`](crate::stan::Build) sets the number of threads of its density.
+    /// Sets the number of threads that compute the constrained values of draws. The default is 1. For a Stan program,
+    /// [`Build`](crate::stan::Build) sets the number of threads of the density.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Limits the memory of the fit, in bytes (by default 8 GiB).
+    /// Sets the limit on the memory of the fit, in bytes. The default is 8 GiB.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -122,8 +124,8 @@ impl Options {
 
 /// A finished fit with its draws.
 ///
-/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) give the verdict, [`draws`](Self::draws) and
-/// [`parameter`](Self::parameter) give the posterior by name, and [`summary`](Self::summary) gives the contents of
+/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) return the verdict, [`draws`](Self::draws) and
+/// [`parameter`](Self::parameter) return the posterior by name, and [`summary`](Self::summary) returns the contents of
 /// `fit.json`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -132,29 +134,30 @@ pub struct Fitted {
     pub fit: Fit,
     /// The identity of the run in checkpoints.
     pub identity: Identity,
-    /// Refined draws if a refinement has mixed, otherwise draws of the approximation.
+    /// The refined draws if a refinement has mixed, and otherwise draws of the approximation.
     pub sample: Sample,
-    /// A summary of every reported scalar, in the order of the columns. It is computed from refined draws, from
+    /// The summary of every reported scalar, in the order of the columns. It is computed from refined draws, from
     /// weighted draws of the approximation, or from the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
     /// The first quantity whose distribution the draws of the approximation do not represent, even with weights.
     moved: Option<String>,
-    /// Estimates of the ELBO along the run, including the part before a resume.
+    /// The estimates of the ELBO during the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
-    /// Seconds spent building the problem.
+    /// The seconds that building the problem took.
     pub build_seconds: f64,
-    /// Seconds for the draws.
+    /// The seconds that the draws took.
     pub draws_seconds: f64,
     /// The settings of the fit.
     pub settings: Settings,
-    /// Names of the unconstrained coordinates.
+    /// The names of the unconstrained coordinates.
     pub coordinates: Vec<String>,
-    /// Remarks on the model that do not depend on the fit.
+    /// The notes on the model that do not depend on the fit.
     pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
-    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot be used.
+    /// Returns the verdict on the draws. Its reasons are the reasons against the [fit](Fit::verdict) and the reasons
+    /// why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -181,7 +184,7 @@ impl Fitted {
                 "Refine the draws (`--refine auto`), or use another family.",
             ));
         }
-        // The last check. The checks before it report the cause more precisely.
+        // This check comes last, because the other checks report the cause more precisely.
         if verdict.trusted()
             && let Some(name) = self.beyond_numbers()
         {
@@ -193,7 +196,8 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, unless a tail index explains it.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation. A parameter whose tail index
+    /// explains this does not count.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -209,36 +213,36 @@ impl Fitted {
         beyond.map(|(summary, _)| summary.name.as_str())
     }
 
-    /// Whether the draws can be trusted.
+    /// Returns whether the draws are trusted.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
 
-    /// The chosen approximation.
+    /// Returns the chosen approximation.
     pub fn approximation(&self) -> Approximation {
         self.fit.approximation()
     }
 
-    /// The refined draws on the unconstrained scale as safetensors bytes, if they have mixed: `z` of `coordinates ×
-    /// draws`, `log_p`, and the approximation's `log_q`.
+    /// Returns the refined draws on the unconstrained scale as safetensors bytes, if the refinement has mixed. The
+    /// tensors are `z` of shape `coordinates × draws`, `log_p`, and `log_q` of the approximation.
     pub fn encode_refined(&self) -> Option<Vec<u8>> {
         let refined = self.fit.refined.as_ref().filter(|r| r.mixed())?;
         Some(refined.encode(&self.identity))
     }
 
-    /// The chosen approximation as safetensors bytes.
+    /// Returns the chosen approximation as safetensors bytes.
     pub fn encode_approximation(&self) -> Vec<u8> {
         self.approximation().encode(&self.identity)
     }
 }
 
-/// Fits a problem without a time limit, progress display or checkpoints.
+/// Fits a problem without a time limit, progress bar or checkpoints.
 ///
-/// The function also returns a fit that is not trusted, so check [`Fitted::trusted`] and [`Fitted::warnings`].
+/// The function also returns fits that are not trusted. Check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
-/// Fails if the problem has no parameters, no starting point has a finite density, or it would take more
-/// memory than allowed.
+/// Fails if the problem has no parameters, if no starting point has a finite density, or if the fit needs more memory
+/// than allowed.
 #[allow(
     clippy::disallowed_methods,
     reason = "a caller with a clock calls `fit_with`"
@@ -251,10 +255,10 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
-/// Fits a problem with the budget, observer, checkpoints and cancellation given by `control`.
+/// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for a checkpoint that does not belong to this run.
+/// Returns the same errors as [`fit`]. Also fails if a checkpoint belongs to another run.
 pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,
@@ -264,10 +268,12 @@ pub fn fit_with<P: Problem>(
     beside
         .need(&options.settings.method)
         .check(options.memory_limit)?;
-    // Minibatch methods count their parameters and tables themselves.
+    let names = problem.posterior().unconstrained_names();
+    // Minibatch methods count the memory of their parameters and tables themselves.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
-        variables: variables_of(&problem.posterior().unconstrained_names()),
+        variables: variables_of(&names),
+        names: names.iter().map(|name| subscripted(name)).collect(),
         scales: problem.posterior().scales(),
         ..options.settings.clone()
     };
@@ -287,7 +293,7 @@ pub fn fit_with<P: Problem>(
         cancel: control.cancel,
         partial: control.partial,
         observer: &mut historian,
-        // An unsizing coercion shortens the lifetime, which invariance forbids otherwise.
+        // The unsizing coercion shortens the lifetime. Invariance would forbid this otherwise.
         store: control.store.map(|store| store as &mut dyn Store),
         checkpoint_seconds: control.checkpoint_seconds,
         resume: control.resume,
@@ -303,13 +309,14 @@ pub fn fit_with<P: Problem>(
     };
     let weighted =
         settings.is_policy() && options.covariance == Covariance::Family && !options.resample;
-    // Judges the reported quantities on their reported scale, and computes them only once.
+    // The check uses the reported quantities on their reported scale. They are stored here so that they are computed
+    // only once.
     let made = RefCell::new(None);
     let usable = |approximation: &Approximation| {
         if !weighted {
             return true;
         }
-        // Errors are those of the report.
+        // An error is ignored here because the report below fails with the same error.
         let reported =
             report_weighted(problem, approximation, (&request, &settings.policy), &haste).ok();
         let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
@@ -343,7 +350,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
+/// The name of the variable is the part of the coordinate's name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {
@@ -356,13 +363,20 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
     numbers.collect()
 }
 
-/// The memory of a fit, excluding the problem and its data.
+/// Converts the name of a coordinate to Stan's syntax: `theta.3.1` becomes `theta[3,1]`.
+fn subscripted(name: &str) -> String {
+    match name.split_once('.') {
+        Some((variable, subscripts)) => format!("{variable}[{}]", subscripts.replace('.', ",")),
+        None => name.to_owned(),
+    }
+}
+
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
     Footprint::of_fit(
-        options.settings.family,
+        &options.settings.family,
         options.settings.method.lanes(dim),
         &Space::of(problem.density()),
         options.draws,
@@ -372,7 +386,6 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     )
 }
 
-/// Stores the estimates of the bound, and passes every call on to another observer.
 struct Historian<'a> {
     inner: &'a mut dyn Observer,
     history: Vec<HistoryPoint>,

@@ -1,4 +1,4 @@
-//! Generated quantities of a program at the draws of an earlier fit, such as predictions for new data.
+//! Generated quantities of a program at the draws of an earlier fit, for example predictions for new data.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::sample::sample_at;
 use crate::stan::{Build, Model};
 use crate::{Error, Sample, SampleRequest};
 
-/// A program with its data, evaluated at given parameters. Its log density is ignored.
+/// A program with its data, for evaluation at given parameters. Its log density is ignored.
 pub struct Generator {
     model: Model<()>,
     simd: Simd,
@@ -19,10 +19,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Checks a program and binds its data in the same way as for a fit.
+    /// Compiles a program and binds its data, as for a fit.
     ///
     /// # Errors
-    /// [`Error::Model`] with diagnostics.
+    /// Fails with [`Error::Model`] if the program or its data have errors.
     pub fn compile(
         source: &str,
         name: &str,
@@ -36,16 +36,17 @@ impl Generator {
         })
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn model(&self) -> &Model<()> {
         &self.model
     }
 
-    /// The generated quantities at every draw of a table, which contains the parameters by name and shape. Random
-    /// numbers depend on the seed and the draw. Draws that the program rejects are omitted and counted.
+    /// Computes the generated quantities at every draw of a table, which contains the parameters by name and shape.
+    /// Random numbers depend only on the seed and the number of the draw. Draws that the program rejects are omitted
+    /// and counted.
     ///
     /// # Errors
-    /// Fails if the table lacks a parameter, or its number of elements differs.
+    /// Fails if the table lacks a parameter, or if a parameter has another number of elements.
     pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
         let (posterior, bound) = (self.model.outputs(), self.model.bound());
         let mut ranges = HashMap::new();

@@ -5,20 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen_run::{Clock, Control};
 
-/// Seconds for drawing after the run's time is up or the run was cancelled.
 const DRAWS: f64 = 0.2;
 
-/// Whether the time of a run is up, or a caller cancelled the run.
+/// The time limit for the output of a run that is cancelled or whose time is up.
 pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
-    /// The clock reading at which the time is up.
     deadline: f64,
-    /// The time at which this was first noticed.
     since: Cell<Option<f64>>,
 }
 
 impl<'a> Haste<'a> {
-    /// There is none.
+    /// Returns a limit that is never reached.
     pub fn none() -> Self {
         Self {
             watched: None,
@@ -27,7 +24,7 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Starts the clock of a run.
+    /// Returns the limit for a run that begins now.
     pub fn of(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);
@@ -38,12 +35,12 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Whether a limit or the user ended the run.
+    /// Returns whether the user or the time limit ended the run.
     pub fn is_hurried(&self) -> bool {
         self.since().is_some()
     }
 
-    /// Whether the time for the output of an interrupted run is up.
+    /// Returns whether the time for the output of an interrupted run is up.
     pub fn is_late(&self) -> bool {
         self.since()
             .zip(self.watched)

@@ -1,26 +1,26 @@
-//! Latent Gaussian models of tables. This module joins a specification and the files of `jensen-data` with the
+//! Latent Gaussian models of tables. This module connects specifications and the files of `jensen-data` with the
 //! methods of `jensen-latent`, which it re-exports.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `request` | [`LatentSpec`]: prior, likelihood and columns as the user names them |
+//! | `request` | [`LatentSpec`]: prior, likelihood and columns |
 //! | `settings` | [`LatentRequest`]: the settings of a fit, with their defaults |
-//! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: input and stored files of a fit |
-//! | `job` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
+//! | `files` | [`LatentRun`], [`LatentData`] and [`PriorFiles`]: input and stored files of a fit |
+//! | `job` | [`fit_latent`] and [`fit_latent_in_memory`]: fits of tables |
 //! | `predictions` | predictions as a table |
 //! | `draws` | joint draws at the rows of another table |
-//! | `view` | a table as a specification sees it |
-//! | `units` | how responses and columns are measured inside, and the way back |
-//! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
-//! | `learn` | fits at given hyperparameters, learning them, and integrating over them |
+//! | `view` | the columns of a table that a specification uses |
+//! | `units` | standardised units of responses and columns, and their inverse |
+//! | `table_model` | [`TableModel`]: observations, prior and design of a request on a table |
+//! | `learn` | fits with fixed, learnt or integrated hyperparameters |
 //! | `plain` | the comparison of a fit with a plain model |
 //! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
 //! | `outcome` | predictions of observations: means, intervals, scores |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |
-//! | `stored` | [`Stored`]: a fit as it is kept on disk |
-//! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |
-//! | `maps` | fields over lines, grids and regions as figures |
-//! | `report_page` | [`report_page()`]: the page about a fit |
+//! | `stored` | [`StoredPosterior`]: a fit as stored in a file |
+//! | `summary` | [`LatentSummary`]: the contents of `fit.json` |
+//! | `maps` | figures of fields over lines, grids and regions |
+//! | `report_page` | [`report_page()`]: the report of a fit |
 
 mod analysis;
 mod draws;
@@ -57,12 +57,12 @@ pub use predictions::predictions;
 pub use report_page::{Curve, Page, report_page};
 pub use request::{LatentSpec, parse_likelihood};
 pub use settings::LatentRequest;
-pub use stored::{Stored, StoredPoint};
+pub use stored::{StoredPoint, StoredPosterior};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
-pub use table_model::{Rows, TableModel};
+pub use table_model::{ObservedRows, TableModel};
 pub use view::Files;
 
-/// A digest of bytes, for the identity of runs.
+/// Computes the digest of bytes for the identity of runs.
 pub fn digest(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(bytes);

@@ -1,7 +1,8 @@
-//! Variational inference with evidence: a model and data in, a checked posterior out.
+//! Variational inference whose results are checked.
 //!
 //! A [`Problem`] is a log density with names for its values: a Stan program bound to data ([`stan::Model`]), or any
-//! density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`] posterior, with a verdict and its reasons.
+//! density written in Rust ([`Bare`]). [`fit`] computes an approximation of its posterior, a [`Fitted`], with a verdict
+//! and the reasons for it.
 //!
 //! ```
 //! use jensen::prelude::*;
@@ -26,39 +27,42 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `predictive` | [`Predictive`]: replicated data and leave-one-out on the page |
-//! | `problem` | [`Problem`], [`Bare`]: the input of a fit |
+//! | `predictive` | [`Predictive`]: replicated data and leave-one-out cross-validation in the report |
+//! | `problem` | [`Problem`] and [`Bare`]: the input of a fit |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | [`family`] | user-defined families: [`Family`](family::Family) |
 //! | `by_name` | [`VariableDraws`]: draws and summaries by the names of the program |
 //! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
-//! | `centring` | [`Centring`], [`CentredModel`]: how the groups of a hierarchical program are taken |
-//! | [`compare`] | several fits of the same observations: leave-one-out and evidence |
-//! | `covariance` | [`Covariance`]: of the family, or by linear response |
-//! | `haste` | the draws of an interrupted run |
+//! | `centring` | [`Centring`] and [`CentredModel`]: the parameterisation of groups in a hierarchical program |
+//! | [`compare`] | comparison of fits by leave-one-out cross-validation and evidence |
+//! | `covariance` | [`Covariance`]: the source of the covariances |
+//! | `haste` | time limits for the output of an interrupted run |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | summaries of weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
 //! | [`calibration`] | simulation-based calibration: ranks of simulated parameters, and tests of the ranks |
-//! | [`fit_many`] | many fits of one program, one row of a table each |
+//! | [`fit_many`] | many fits of one program, with one table row per fit |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: the cost of an evaluation |
-//! | `memory` | the memory of a fit, computed in advance |
+//! | `memory` | an estimate of the memory of a fit |
 //! | [`latent`] | latent Gaussian models of tables |
 //! | [`vae`] | auto-encoders of images and tables |
 //! | [`mixture`], [`factors`], [`hmm`] | mixtures, factorial mixtures and hidden Markov chains |
-//! | `points` | the fit job that these three share |
-//! | [`regress`] | regressions: a formula and a table, fitted as a program |
-//! | [`job`] | the common part of all fit jobs: folder, run, verdict, files |
+//! | `points` | the fit job of these three |
+//! | [`regress`] | regressions: a formula and a table, fitted as a Stan program |
+//! | [`job`] | the common part of all fit jobs: folder, run, verdict and files |
 //! | [`topics`] | topic models of memory-mapped corpora |
 //! | [`units`] | standardised columns |
 //! | `error` | [`Error`] |
 //!
-//! Depend on this crate. [`data`] reads and writes files, and [`density`] has the traits of a log density. The command
-//! and the Python package also use modules that this page hides, such as `jensen::blackbox`, which change with every
-//! version. This crate prints nothing, and reads neither the environment nor files.
+//! Applications depend on this crate. [`data`] reads and writes files, and [`density`] contains the traits of a log
+//! density. The command and the Python package also use modules that are hidden from this page, such as
+//! `jensen::blackbox`. Those modules change with every version. This crate prints nothing and does not read the
+//! environment.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
@@ -73,6 +77,7 @@ mod error;
 pub mod exchangeable;
 #[cfg(feature = "mixture")]
 pub mod factors;
+pub mod family;
 mod fit;
 pub mod fit_many;
 mod generate;
@@ -133,6 +138,7 @@ pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
+pub use jensen_blackbox::{Approximation, LoadError};
 pub use memory::{Footprint, format_bytes};
 #[doc(hidden)]
 pub use outputs::advi_config;
@@ -144,7 +150,6 @@ pub use sample::{Sample, SampleRequest, sample, sample_refined};
 pub use save::Save;
 pub use timing::{DensityTiming, time_density};
 
-/// The program in the README is compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,37 +1,37 @@
-//! The memory of a fit, estimated in advance.
+//! Estimates of the memory of a fit.
 
 use jensen_blackbox::{FamilyChoice, Method, Space};
 
 use crate::job::Need;
 
-/// Largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
+/// The largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
-/// Number of matrices of draws that a method stores at once: noise, draws, gradients, directions and products.
+/// The number of matrices of draws that a method stores at once: noise, draws, gradients, directions and products.
 const MATRICES: u64 = 8;
 
-/// Number of parameter vectors that a method stores at once: iterates, gradients and the vectors of conjugate
+/// The number of parameter vectors that a method stores at once: iterates, gradients and the vectors of conjugate
 /// gradients.
 const VECTORS: u64 = 16;
 
 /// An estimate of the memory of a fit in bytes, without the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// The draws and their derivatives during optimisation.
+    /// The memory of the draws and their derivatives during optimisation.
     pub lanes: u64,
-    /// The family's parameters.
+    /// The memory of the parameters of the family.
     pub family: u64,
-    /// The reported draws.
+    /// The memory of the reported draws.
     pub draws: u64,
-    /// One block of lanes for every thread.
+    /// The memory of one block of lanes per thread.
     pub blocks: u64,
 }
 
 impl Footprint {
-    /// The estimate for a method that stores `lanes` draws at once and reports `draws` draws of `width` numbers, on
-    /// `threads` threads with blocks of `block_bytes` each.
+    /// Estimates the memory of a method that stores `lanes` draws at once and reports `draws` draws of `width` numbers,
+    /// on `threads` threads with blocks of `block_bytes` bytes each.
     pub fn of_fit(
-        family: FamilyChoice,
+        family: &FamilyChoice,
         lanes: usize,
         space: &Space,
         draws: usize,
@@ -43,7 +43,8 @@ impl Footprint {
         let number = size_of::<f64>() as u64;
         let parameters = match family {
             FamilyChoice::Only(kind) => kind.parameters(space) as u64,
-            // The policy uses full rank only in few dimensions.
+            FamilyChoice::Own(family) => family.parameters() as u64,
+            // The policy uses a full-rank family only in few dimensions.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
         let matrix = d.saturating_mul(lanes as u64).saturating_mul(number);
@@ -52,13 +53,13 @@ impl Footprint {
                 .saturating_mul(MATRICES)
                 .saturating_add(matrix.saturating_mul(MATRICES).min(LINEARISATION)),
             family: parameters.saturating_mul(number * VECTORS),
-            // Rows, and the columns that summaries and writers make of them.
+            // The draws are stored as rows, and summaries and writers store them again as columns.
             draws: (draws as u64).saturating_mul((3 * width as u64 + 2 * d).saturating_mul(number)),
             blocks: (threads * block_bytes) as u64,
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn total(&self) -> u64 {
         self.lanes
             .saturating_add(self.family)
@@ -66,7 +67,7 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// The memory of a fit by this method, with advice about its largest part.
+    /// Returns the need of a fit by `method`, with advice about the largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
@@ -88,7 +89,7 @@ impl Footprint {
     }
 }
 
-/// `8 GiB`, `1.5 MiB`.
+/// Formats a number of bytes, for example as `8 GiB` or `1.5 MiB`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes as f64;
@@ -119,7 +120,7 @@ mod tests {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
         let lanes = |dim| Settings::default().method.lanes(dim);
         let footprint = Footprint::of_fit(
-            family,
+            &family,
             lanes(50_000),
             &50_000.into(),
             1000,
@@ -134,7 +135,7 @@ mod tests {
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
+        let small = Footprint::of_fit(&family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
         assert!(
             small
                 .need(&Settings::default().method)

@@ -1,7 +1,7 @@
 //! Mixtures of Gaussians, of binary vectors, of counts or of columns of several kinds (`jensen mixture`).
 
 pub use crate::points::{
-    CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, Explained, Fitted,
-    Globals, Kind, MIXTURE, MixtureModel, MixtureRequest, PointShard, Points, PointsSummary, Shape,
-    Sizes, fit_mixture, fit_mixture_files, point_step,
+    CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, ComponentRange,
+    CovarianceShape, Explained, Globals, Kind, MIXTURE, MixtureModel, MixtureRequest, PointShard,
+    Points, PointsFit, PointsSummary, fit_mixture, fit_mixture_files, point_step,
 };

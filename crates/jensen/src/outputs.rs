@@ -1,4 +1,4 @@
-//! The summary of a fit for scripts, and the report for people.
+//! The summary of a fit for scripts, and its report for people.
 
 use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
@@ -15,34 +15,33 @@ use jensen_run::Record;
 use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
-/// Largest number of points of one stage in summaries and reports.
 const POINTS: usize = 400;
 
-/// Largest number of scalars whose draws a report contains. A report with fewer scalars than the fit states this.
+/// If a report contains the draws of fewer scalars than the fit, it says so.
 const MARGINALS: usize = 400;
 
-/// Number of further quantities that a sentence names after the first.
 const NAMED: usize = 4;
 
-/// One estimate of the bound along a run.
+/// An estimate of the ELBO during a run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HistoryPoint {
-    /// The part of the run: `starts`, `meanfield`, `fullrank`, ….
+    /// The stage of the run, such as `starts`, `meanfield` or `fullrank`.
     pub stage: String,
-    /// Iteration.
+    /// The iteration.
     pub iteration: u64,
-    /// Wall-clock seconds since the start.
+    /// The wall-clock seconds since the start.
     pub seconds: f64,
-    /// Estimate of the bound in nats.
+    /// The estimated ELBO in nats.
     pub elbo: f64,
-    /// Monte-Carlo standard error of `elbo`, if the method provides one.
+    /// The Monte-Carlo standard error of `elbo`, if the method provides it.
     pub se: Option<f64>,
-    /// ADVI's step-size scale.
+    /// The step-size scale of ADVI.
     pub eta: Option<f64>,
 }
 
 impl HistoryPoint {
-    /// The estimate in a line of the trace, if there is one.
+    /// Returns the estimate in a trace line, if there is one.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -65,19 +64,20 @@ impl HistoryPoint {
 /// The contents of a report that are not results, such as the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The model's file or name.
+    /// The name or the file of the model.
     pub model: String,
-    /// The data's file or name.
+    /// The name or the file of the data.
     pub data: String,
-    /// Settings: name and value.
+    /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
-    /// Further figures of the method, after the ELBO.
+    /// Further figures of the method, shown after the ELBO.
     pub exhibits: Vec<Exhibit>,
     /// The section on predictions.
     pub predictive: Predictive,
 }
 
-/// The settings of a method under CmdStan's names. For methods other than ADVI they have CmdStan's defaults.
+/// Returns the settings of a method under the names of CmdStan. For methods other than ADVI they have the defaults of
+/// CmdStan.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -101,7 +101,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
         adapted: eta.is_none(),
         tol_rel_obj: match stop {
             AdviStop::Relative => tol_rel_obj,
-            // A rule in nats is among Jensen's settings.
+            // CmdStan has no stopping rule in nats, so the header states the default.
             AdviStop::Nats => usual.tol_rel_obj,
         },
         eval_elbo,
@@ -109,14 +109,14 @@ pub fn advi_config(method: &Method) -> AdviConfig {
 }
 
 impl Fitted {
-    /// The comment lines of a Stan CSV file of the draws.
+    /// Returns the comment lines for a Stan CSV file of the draws.
     pub fn csv_comments(&self, about: &About) -> StanCsvComments {
         let found = self.history.iter().rev().find_map(|point| point.eta);
         let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());
         let advi = advi_config(&self.settings.method);
         let header = StanCsvHeader {
             model: about.model.clone(),
-            family: self.fit.best().kind.to_string(),
+            family: self.fit.best().family.to_string(),
             draws_of: if refined { "refined" } else { "approximation" }.to_owned(),
             seed: self.settings.seed,
             eta: found.unwrap_or(advi.eta),
@@ -126,7 +126,7 @@ impl Fitted {
         header.comments(self.sample.table.len())
     }
 
-    /// The evidence for the verdict.
+    /// Returns the evidence for the verdict.
     pub fn evidence(&self) -> Evidence {
         Evidence {
             against: self.verdict(),
@@ -139,22 +139,23 @@ impl Fitted {
         }
     }
 
-    /// The verdict in the form that all fit jobs share.
+    /// Returns the verdict in the form that all fit jobs share.
     pub fn judgement(&self) -> Judgement {
         Judgement::of(&self.evidence(), self.fit.iterations)
     }
 
-    /// The status of the run with advice, as text.
+    /// Returns the status of the run with advice, as text.
     pub fn status_text(&self) -> String {
         self.judgement().status
     }
 
-    /// The reasons not to trust the fit, with advice, one sentence each; empty for a trusted fit.
+    /// Returns the reasons not to trust the fit, with advice. Each is one sentence, and a trusted fit has none.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 
-    /// Remarks on a trusted fit: families that were tried before, with their k̂, and remarks on the model.
+    /// Returns remarks that are not reasons against the fit: the families that were tried before, with their k̂, and
+    /// remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -162,11 +163,11 @@ impl Fitted {
                 let e = &result.evaluation;
                 remarks.push(format!(
                     "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
-                    result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
+                    result.family, e.elbo.mean, e.elbo.standard_error, e.khat
                 ));
             }
         }
-        if self.fit.starts.is_empty() && self.fit.best().kind == FamilyKind::Conditional {
+        if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
             remarks.push(
                 "Jensen did not search for other modes in this many dimensions; `--family sparse` does"
                     .to_owned(),
@@ -178,7 +179,6 @@ impl Fitted {
         remarks
     }
 
-    /// The quantities without a mean or a standard deviation, with the first reason.
     fn without_moments(&self) -> Option<String> {
         let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
@@ -195,7 +195,6 @@ impl Fitted {
         ))
     }
 
-    /// The remark about a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -207,12 +206,12 @@ impl Fitted {
         })
     }
 
-    /// A summary of every reported scalar, in the order of the columns of the draws.
+    /// Returns a summary of every reported scalar, in the order of the columns of the draws.
     pub fn parameters(&self) -> Vec<ParameterSummary> {
         self.summaries.clone()
     }
 
-    /// Adds the labels of the dimensions to the summaries.
+    /// Adds the labels of dimensions to the summaries.
     pub fn label(&mut self, coordinates: &Coordinates) {
         let variables = self.sample.table.variables().iter();
         let labels = variables.flat_map(|variable| match coordinates.labelled(variable) {
@@ -224,12 +223,11 @@ impl Fitted {
         }
     }
 
-    /// The summary, `fit.json`.
+    /// Returns the contents of `fit.json`.
     pub fn summary(&self) -> FitSummary {
         self.summary_of(self.judgement())
     }
 
-    /// The summary of a fit that has been judged.
     pub(crate) fn summary_of(&self, judged: Judgement) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
@@ -252,7 +250,7 @@ impl Fitted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             parameters: self.parameters(),
             method: self.identity.algorithm.clone(),
-            family: best.kind.to_string(),
+            family: best.family.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: judged.warnings,
             labellings: self.fit.labellings() as u64,
@@ -269,7 +267,7 @@ impl Fitted {
         }
     }
 
-    /// The report, to be rendered by [`jensen_report::render`].
+    /// Returns the report, which [`jensen_report::render`] renders.
     pub fn report(&self, about: &About) -> Report {
         let best = self.fit.best();
         let table = &self.sample.table;
@@ -299,7 +297,7 @@ impl Fitted {
         let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
             match refined {
-                // Next to draws that are not the approximation's, its limit would look like a warning.
+                // The draws are not those of the approximation, so the limit of k̂ would look like a warning.
                 true => Fact {
                     aside: "of the approximation alone".to_owned(),
                     ..Fact::khat(khat)
@@ -307,7 +305,7 @@ impl Fitted {
                 false => Fact::khat(khat),
             },
             fact("Method", self.identity.algorithm.clone()),
-            fact("Family", best.kind.to_string()),
+            fact("Family", best.family.to_string()),
             fact("Dimension", self.approximation().dim().to_string()),
             fact("Draws", table.len().to_string()),
             fact("Iterations", self.fit.iterations.to_string()),
@@ -319,7 +317,7 @@ impl Fitted {
             Section::Weights(Weights {
                 khat: Some(khat),
                 refined,
-                // Weights are for draws of the approximation.
+                // Only draws of the approximation have weights.
                 log_weights: match refined {
                     true => Vec::new(),
                     false => table.log_weights(),
@@ -363,7 +361,7 @@ impl Fitted {
         }
     }
 
-    /// The fitted families in order, each with its bound and its k̂; empty if there was only one.
+    /// `None` if there was only one family.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -379,7 +377,7 @@ impl Fitted {
                 (false, _) => "replaced",
             };
             vec![
-                result.kind.to_string(),
+                result.family.to_string(),
                 format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
                 format!("{:.2}", e.khat),
                 outcome.to_owned(),
@@ -427,7 +425,6 @@ impl Fitted {
         }
     }
 
-    /// Draws of scalars: parameters first, then transformed parameters and generated quantities.
     fn marginals(&self) -> Vec<Marginal> {
         let table = &self.sample.table;
         let mut scalars = Vec::new();
@@ -455,12 +452,10 @@ impl Fitted {
     }
 }
 
-/// Consecutive points of one stage.
 fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }
 
-/// At most [`POINTS`] evenly spaced points of every stage, including the first and the last.
 fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
     let mut kept = Vec::new();
     for stage in by_stage(history) {

@@ -1,4 +1,4 @@
-//! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation.
+//! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation, for reports.
 //!
 //! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` contains one replicated data set per draw.
 //! `log_lik` contains the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt
@@ -15,42 +15,39 @@ use crate::Sample;
 use crate::compare::LeaveOneOut;
 use crate::stan::column_major;
 
-/// Largest number of replicated data sets in the check.
 const REPLICATES: usize = 400;
 
-/// Largest number of observations to examine. If there are more, they are evenly spaced.
+/// The largest number of observations in a check. If there are more, evenly spaced ones are used.
 const OBSERVATIONS: usize = 20_000;
 
-/// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
-/// Largest number of observations for which the report shows leave-one-out results. `jensen compare` omits any number.
+/// The largest number of observations for which the report shows leave-one-out results. `jensen compare` has no such
+/// limit.
 const LEFT_OUT: usize = 5_000;
 
-/// Largest number of bars of a histogram.
 const BARS: usize = 30;
 
-/// Number of distinct integers above which they are treated as counts instead of categories, and drawn as a rootogram
+/// If there are more distinct integers, they are treated as counts instead of categories and drawn as a rootogram
 /// (Kleiber and Zeileis, The American Statistician 70, 2016).
 const ROOTED: usize = 12;
 
-/// Number of bars in a histogram of ranks.
 const EQUAL_BARS: usize = 20;
 
-/// Standard deviations to the ends of a band that contains 90 % of a normal distribution.
+/// The half-width of a band that contains 90 % of a normal distribution, in standard deviations.
 const NINETY: f64 = 1.645;
 
-/// The report's section on predictions.
+/// The section on predictions in a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
     /// The subsections.
     pub exhibits: Vec<Exhibit>,
-    /// The generated quantities that the section uses.
+    /// The names of the generated quantities that the section uses.
     pub variables: Vec<String>,
 }
 
 impl Predictive {
-    /// The checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
+    /// Computes the checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
     /// approximation.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
@@ -79,8 +76,8 @@ impl Predictive {
         found
     }
 
-    /// Adapts the sections to draws from the prior. They compare simulated data sets with the observed one, and omit
-    /// comparisons that only a fit can pass.
+    /// Adapts the section to draws from the prior. It then compares simulated data sets with the observed one, and
+    /// omits comparisons that only a fit can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {
@@ -95,17 +92,15 @@ impl Predictive {
     }
 }
 
-/// Observed and replicated data: for each observation its value, and its replicates in increasing order.
 struct Replicated {
     observed: Vec<f64>,
-    /// By observation, then draw.
+    /// The replicates of each observation in increasing order.
     replicates: Vec<Vec<f64>>,
-    /// Whether all are integers.
     integer: bool,
 }
 
 impl Replicated {
-    /// `None` if there are too few draws or some values are not numbers.
+    /// Returns `None` if there are too few draws or some values are not numbers.
     fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
         let table = &sample.table;
         let draws = table.len().min(REPLICATES);
@@ -138,7 +133,6 @@ impl Replicated {
         self.replicates[0].len()
     }
 
-    /// A replicated data set.
     fn set(&self, draw: usize) -> Vec<f64> {
         self.replicates.iter().map(|record| record[draw]).collect()
     }
@@ -175,7 +169,6 @@ impl Replicated {
         }
     }
 
-    /// The distribution of the values.
     fn distribution(&self, data: &str) -> Figure {
         let mut pooled: Vec<f64> = self.replicates.iter().flatten().copied().collect();
         pooled.sort_by(f64::total_cmp);
@@ -183,7 +176,7 @@ impl Replicated {
             (quantile(&pooled, 0.001), quantile(&pooled, 0.999)),
             |(low, high), y| (low.min(*y), high.max(*y)),
         );
-        // Bars of integers have equal numbers of integers.
+        // Every bar covers the same number of integers.
         let (from, width, bars) = match self.integer {
             true => {
                 let width = ((ends.1 - ends.0 + 1.0) / BARS as f64).ceil().max(1.0);
@@ -237,7 +230,6 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Observations against predictions, and the share within the predictive intervals.
     fn intervals(&self, data: &str) -> (Figure, usize) {
         let mut rows: Vec<(f64, f64, f64, f64)> = (self.observed.iter().zip(&self.replicates))
             .map(|(y, replicates)| {
@@ -265,7 +257,6 @@ impl Replicated {
         (Figure::new("").panel(chart), within)
     }
 
-    /// The distribution of the observations' ranks among their predictions, from 0 to 1.
     fn ranks(&self) -> Figure {
         let mut shares = vec![0.0; EQUAL_BARS];
         let count = self.observed.len() as f64;
@@ -305,7 +296,6 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Statistics of the observed data set, and their ranks among the replicated data sets.
     fn statistics(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let sets: Vec<[f64; 4]> = (0..self.draws())
             .map(|draw| statistics(&self.set(draw)))
@@ -337,7 +327,6 @@ impl Replicated {
     }
 }
 
-/// Mean, standard deviation, smallest and largest value.
 fn statistics(set: &[f64]) -> [f64; 4] {
     let moments = Moments::of(set);
     let (mean, variance) = (moments.mean(), moments.variance());
@@ -349,7 +338,6 @@ fn statistics(set: &[f64]) -> [f64; 4] {
     [mean, variance.sqrt(), low, high]
 }
 
-/// Leave-one-out cross-validation from the log likelihood of every observation.
 fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) -> Option<Exhibit> {
     let table = &sample.table;
     if columns.len() > LEFT_OUT || columns.len() < 2 {
@@ -406,7 +394,8 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
 mod tests {
     use super::*;
 
-    /// Observations at the quantiles of the uniform distribution, predicted to be uniform between 0 and `wide`.
+    /// Creates observations at the quantiles of the uniform distribution on [0, 1], which are predicted to be uniform
+    /// on [0, `wide`].
     fn uniform(count: usize, draws: usize, wide: f64) -> Replicated {
         let share = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
         Replicated {
@@ -425,7 +414,7 @@ mod tests {
     fn a_right_model_predicts_nine_of_ten_within_its_intervals() {
         let (_, within) = uniform(200, 10_000, 1.0).intervals("y");
         assert_eq!(within, 180);
-        // A model that predicts a tenth of the range has the others outside.
+        // The model predicts only a tenth of the range, so the other observations are outside their intervals.
         let (_, within) = uniform(200, 10_000, 0.1).intervals("y");
         assert_eq!(within, 18);
     }
@@ -453,7 +442,7 @@ mod tests {
             integer: true,
         };
         let (_, rows) = replicated.statistics();
-        // The mean is beyond all replicates, the smallest value below all.
+        // The observed mean is above all replicates, and the smallest value is below all.
         assert_eq!([&rows[0][5], &rows[2][5]], ["0.00", "1.00"]);
     }
 }

@@ -1,6 +1,6 @@
-//! The items that most programs need: `use jensen::prelude::*`.
+//! The items that most programs need, for `use jensen::prelude::*`.
 
-pub use jensen_blackbox::{FamilyChoice, FamilyKind, Init, Method, Policy, Settings};
+pub use jensen_blackbox::{Family, FamilyChoice, FamilyKind, Init, Method, Policy, Settings};
 pub use jensen_data::{DataSet, Value};
 pub use jensen_density::{
     Differenced, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable,

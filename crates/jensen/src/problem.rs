@@ -1,4 +1,4 @@
-//! The input of a fit: a density with names for its values.
+//! The input of a fit: a log density with names for its values.
 
 use jensen_blackbox::Subject;
 use jensen_density::{
@@ -9,49 +9,49 @@ use crate::Error;
 
 /// A log density on ℝᵈ, with the names, shapes and constrained values of its posterior.
 pub trait Problem: Sync {
-    /// The density.
+    /// The type of the log density.
     type Density: TwiceDifferentiable;
 
-    /// The log density, with its constants and log-Jacobian.
+    /// Returns the log density, including its constants and the log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Names, shapes and constrained values.
+    /// Returns the names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// The posterior restricted to the requested variables. `None` if the restriction would save no work.
+    /// Returns the posterior restricted to the requested variables, or `None` if the restriction would save no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
     }
 
-    /// Digests of the model and the data, for checkpoints; empty if nothing is stored.
+    /// Returns the digests of the model and the data for checkpoints. They are empty if nothing is stored.
     fn subject(&self) -> Subject {
         Subject::default()
     }
 
-    /// Seconds spent building it.
+    /// Returns the seconds that building the problem took.
     fn build_seconds(&self) -> f64 {
         0.0
     }
 
-    /// Remarks on the model that do not depend on the fit.
+    /// Returns remarks on the model that do not depend on the fit.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The error behind NaN values that the model did not cause, such as data that could not be read. The fit then has
-    /// no result.
+    /// Returns the error that caused NaN values, if it is not an error of the model. An example is data that could not
+    /// be read. The fit then has no result.
     fn failure(&self) -> Option<Error> {
         None
     }
 
-    /// Bytes of the block of draws of one thread, if known.
+    /// Returns the number of bytes of one thread's block of draws, if known, and 0 otherwise.
     fn block_bytes(&self) -> usize {
         0
     }
 }
 
-/// A density written in Rust as a problem, whose coordinates are the reported values.
+/// A problem whose density is written in Rust, and whose coordinates are the reported values.
 ///
 /// Without names the posterior has a single variable, the vector `z`.
 ///
@@ -104,7 +104,7 @@ struct Coordinates {
 }
 
 impl<D: TwiceDifferentiable> Bare<D> {
-    /// The density with its coordinates as the vector `z`.
+    /// Creates a problem whose coordinates are the vector `z`.
     pub fn new(density: D) -> Self {
         let dim = density.dim();
         Self {
@@ -113,14 +113,18 @@ impl<D: TwiceDifferentiable> Bare<D> {
         }
     }
 
-    /// The density with a scalar variable for each coordinate.
+    /// Creates a problem with a scalar variable for each coordinate.
     ///
     /// # Panics
     /// Panics if the number of names differs from the number of coordinates, which is a bug in the caller.
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();
-        assert_eq!(names.len(), dim, "one name for each coordinate");
+        assert_eq!(
+            names.len(),
+            dim,
+            "the number of names differs from the number of coordinates"
+        );
         Self {
             density,
             posterior: Coordinates {

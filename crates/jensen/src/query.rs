@@ -5,29 +5,28 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Lanes of one call to the density.
 const BLOCK: usize = 256;
 
-/// The requested derivatives.
+/// The points and the quantities to compute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query<'a> {
-    /// Unconstrained points.
+    /// The unconstrained points.
     pub points: &'a [Vec<f64>],
     /// Whether to compute gradients.
     pub gradient: bool,
-    /// Directions for Hessian-vector products: one per point, or one for all points.
+    /// The directions for Hessian-vector products: one per point, or one for all points.
     pub directions: Option<&'a [Vec<f64>]>,
 }
 
 /// The results, in the order of the points. In JSON, numbers that are not finite are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
-    /// Log densities in nats.
+    /// The log density at every point, in nats.
     pub value: Vec<f64>,
-    /// Gradients, which are all NaN if the value is not finite.
+    /// The gradient at every point. Its elements are NaN if the log density is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// Hessian-vector products, which are all NaN if the value is not finite.
+    /// The Hessian-vector product at every point. Its elements are NaN if the log density is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }
@@ -35,8 +34,8 @@ pub struct Answer {
 /// Evaluates a density.
 ///
 /// # Errors
-/// [`Error::Input`] if a point or direction has a different dimension from the density, or if the number of directions
-/// is neither one nor the number of points.
+/// Fails with [`Error::Input`] if a point or a direction has another dimension than the density, or if the number of
+/// directions is neither one nor the number of points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
     check_dimensions("point", query.points, dim)?;
@@ -104,7 +103,6 @@ fn check_dimensions(what: &str, vectors: &[Vec<f64>], dim: usize) -> Result<(), 
     }
 }
 
-/// Points as lanes.
 fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize) -> Vec<f64> {
     let mut z = vec![0.0; dim * lanes];
     for (l, point) in points.enumerate() {
@@ -115,7 +113,7 @@ fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize
     z
 }
 
-/// Lanes as vectors, with NaN for unspecified values.
+/// Splits lanes into vectors. A vector is NaN if its value is not finite.
 fn unpack(lanes: &[f64], dim: usize, values: &[f64]) -> Vec<Vec<f64>> {
     let count = values.len();
     (0..count)

@@ -1,4 +1,4 @@
-//! The results of a refinement: numbers for scripts, and a section of the report for people.
+//! The results of a refinement: a summary for scripts, and a section of the report for people.
 
 use jensen_blackbox::{Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
@@ -7,25 +7,22 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// Number of coordinates whose marginals the report shows. It shows those with the largest changes.
 const SHOWN: usize = 6;
 
-/// Number of bars in the histogram of a marginal.
 const BARS: usize = 40;
 
 impl Fitted {
-    /// The refinement, if there was one.
+    /// Returns the refinement, if there was one.
     pub fn refined(&self) -> Option<&Refined> {
         self.fit.refined.as_ref()
     }
 
-    /// The divergence KL(q‖p) of the approximation in nats, if a refinement measured it.
+    /// Returns the divergence KL(q‖p) of the approximation in nats, if a refinement measured it.
     pub fn divergence(&self) -> Option<Estimate> {
         let elbo = self.fit.best().evaluation.elbo;
         self.refined().map(|refined| refined.divergence(elbo))
     }
 
-    /// The refinement in numbers.
     pub(crate) fn refinement_summary(&self) -> Option<RefinementSummary> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         Some(RefinementSummary {
@@ -42,13 +39,12 @@ impl Fitted {
         })
     }
 
-    /// The checks that the approximation alone fails, which are the reasons for its refinement.
+    /// Returns the checks that the approximation failed, which are the reasons for its refinement.
     pub fn refined_because(&self) -> Vec<String> {
         let reasons = self.fit.against_approximation().into_iter();
         reasons.map(|reason| reason.sentence).collect()
     }
 
-    /// The refinement as a section of the report.
     pub(crate) fn refinement_section(&self) -> Option<Exhibit> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         let used = if refined.mixed() {
@@ -114,7 +110,6 @@ impl Fitted {
         })
     }
 
-    /// Marginals of the coordinates in which the draws and the approximation differ most.
     fn changed(&self, refined: &Refined) -> Vec<(usize, Chart)> {
         let approximation = self.approximation();
         let (means, sds) = (approximation.mean(), approximation.sd());
@@ -150,7 +145,6 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// A chart of the density of draws as bars, with that of a normal.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Draws from an approximation on the constrained scale, with the densities for importance weights.
+//! Draws from an approximation on the constrained scale, with the log densities for importance weights.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
@@ -8,50 +8,47 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::{Error, Problem, summaries};
 
-/// Number of weighted draws per resampled draw.
 const POOL: usize = 10;
 
-/// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Largest number of values among the draws from which summaries are computed, if the draws are weighted or refined.
-/// There are never fewer draws than requested.
+/// The smallest number of draws from which summaries are computed, if the draws are weighted or refined.
 const SUMMARISED: usize = 4096;
+/// The limit on the number of values in the draws for summaries. There are never fewer draws than requested.
 const NUMBERS: usize = 1 << 22;
 
-/// Index of the random numbers for generated quantities at the mean, which no draw has.
+/// The index of the random numbers for generated quantities at the mean. No draw has this index.
 const AT_MEAN: u64 = u64::MAX;
 
-/// Largest number of values among the draws of a run that was ended from outside, so that they are written within a
-/// fraction of a second.
+/// The limit on the number of values in the draws of an interrupted run, so that they are written within a fraction of
+/// a second.
 pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 
-/// Lanes per call to the density.
 const BLOCK: usize = 512;
 
-/// Lanes per call after an interrupt.
 const HURRIED_BLOCK: usize = 32;
 
-/// The requested draws.
+/// A request for draws.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest {
-    /// Index of the first draw. Draw i is the same in every request with the same seed.
+    /// The index of the first draw. Draw i is the same in every request with the same seed.
     pub first: u64,
-    /// Number of draws.
+    /// The number of draws.
     pub draws: usize,
-    /// Whether to choose the draws by smoothed importance weights from a pool ten times as large (sampling importance
+    /// Whether to choose the draws by smoothed importance weights from ten times as many draws (sampling importance
     /// resampling), which moves them from the approximation towards the posterior.
     pub resample: bool,
-    /// The approximation's random numbers.
+    /// The random numbers of the approximation.
     pub source: NoiseSource,
-    /// Seed of the random numbers in generated quantities.
+    /// The seed of the random numbers in generated quantities.
     pub seed: u64,
-    /// Threads that constrain draws.
+    /// The number of threads that compute constrained values.
     pub threads: usize,
 }
 
-/// Draws with names.
+/// Draws of named variables.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Sample {
     /// The draws that the model accepts.
     pub table: DrawsTable,
@@ -59,15 +56,15 @@ pub struct Sample {
     pub variables: Vec<Variable>,
     /// The number of draws that the model rejects. The table omits them.
     pub rejected: usize,
-    /// The reason for the first rejection.
+    /// The reason for the first rejection, if there was one.
     pub rejection: Option<String>,
-    /// Number of requested draws that are missing because of an interrupt.
+    /// The number of requested draws that are missing because of an interrupt.
     pub unmade: usize,
 }
 
 impl Sample {
-    /// The ArviZ groups of the variables, chosen by the names of the generated quantities. Draws of an approximation
-    /// (`approximate`) have weights.
+    /// Returns the ArviZ groups of the variables, which the names of the generated quantities determine. `approximate`
+    /// means that the draws come from an approximation and have weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -77,15 +74,15 @@ impl Sample {
         )
     }
 
-    /// Mean, standard deviation and quantiles of every scalar of the table, from equally weighted draws.
+    /// Returns the mean, the standard deviation and the quantiles of every scalar, from equally weighted draws.
     pub fn summaries(&self) -> Vec<ParameterSummary> {
         summaries::plain(&self.table, &Haste::none(), &Policy::default(), |_| true)
     }
 
-    /// The parameters at a draw of the table, as initial values for Stan's samplers.
+    /// Returns the parameters at a draw, as initial values for Stan's samplers.
     ///
     /// # Errors
-    /// Fails if the table has fewer draws, or a parameter is an array of tuples, which the file format does not
+    /// Fails if the table has fewer draws, or if a parameter is an array of tuples, which the file format does not
     /// support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
@@ -130,12 +127,11 @@ impl Sample {
     }
 }
 
-/// Column-major values in row-major order.
 pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
         let (mut rest, mut from) = (at, 0);
-        // The position of the same subscripts in the other order.
+        // Computes the position of the same subscripts in row-major order.
         let mut stride: usize = shape.iter().product();
         for extent in shape.iter().rev() {
             stride /= extent;
@@ -147,10 +143,10 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Draws from an approximation, and computes every reported variable at each draw.
+/// Draws from an approximation and computes every reported variable at each draw.
 ///
 /// # Errors
-/// [`Error::Data`] if a name of the model is not allowed in a table of draws.
+/// Fails with [`Error::Data`] if a name of the model is not allowed in a table of draws.
 pub fn sample<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -159,7 +155,6 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// Like [`sample`], but with fewer draws if all of them would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -175,29 +170,25 @@ fn sample_until<P: Problem>(
         true => choose(&pool.log_p, &pool.log_q, request),
         false => (0..pool.log_p.len()).collect(),
     };
-    // A resampled draw may appear twice, but its generated quantities must differ.
+    // Draws are constrained after resampling, because repeated draws must have different generated quantities.
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// The reported draws and summaries of a fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Reported {
-    /// Draws.
+    /// The reported draws.
     pub sample: Sample,
-    /// Summaries, in the order of the columns.
+    /// The summaries in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution no draws of the approximation represent.
+    /// The first quantity whose distribution the draws of the approximation do not represent, even with weights.
     pub moved: Option<String>,
 }
 
-/// The draws to report for a fit, and their summaries. If refined draws have mixed, these are the refined draws, and
+/// Returns the draws that a fit reports, and their summaries. They are the refined draws if a refinement has mixed, and
 /// otherwise draws of the approximation. The latter are summarised with importance weights if `weighted` is set and the
 /// weights are usable. An interrupted run computes fewer draws if all of them would take long. `made` contains the
-/// draws of the approximation if they already exist.
-///
-/// # Errors
-/// Fails as [`sample`] does.
+/// draws of the approximation if they exist already.
 pub(crate) fn report<P: Problem>(
     problem: &P,
     fit: &Fit,
@@ -251,7 +242,7 @@ pub(crate) fn report<P: Problem>(
         }
     };
     if haste.is_hurried() {
-        // The time limit may have passed during their computation, and they are still written.
+        // The time limit may have passed while the draws were computed. A part of them is still written.
         let kept = most(problem, HURRIED_NUMBERS).max(1);
         reported.sample.table = reported.sample.table.first(kept);
         let made = reported.sample.table.len() + reported.sample.rejected;
@@ -260,14 +251,13 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// The number of draws that together contain this number of values.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
     numbers / width.max(1)
 }
 
-/// The number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
+/// Returns the number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
 fn sizes<P: Problem>(
     problem: &P,
     (asked, pool): (usize, usize),
@@ -284,10 +274,6 @@ fn sizes<P: Problem>(
     (summarised, draws)
 }
 
-/// The draws and weighted summaries of an approximation.
-///
-/// # Errors
-/// Fails as [`sample`] does.
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -327,9 +313,9 @@ pub(crate) fn report_weighted<P: Problem>(
     })
 }
 
-/// The same model without the quantities that belong to single observations, if there are any. There are as many of
-/// them as observations, so their summaries use only the reported draws. Using four times as many draws would take most
-/// of the time of a small regression.
+/// Returns the model without the quantities that belong to single observations, if there are any. There are as many of
+/// them as observations, so their summaries use only the reported draws. Four times as many draws would take most of
+/// the time of a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -348,8 +334,6 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// The summaries of all variables of a sample in order, combined from those of single observations and those of other
-/// variables.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,
@@ -366,8 +350,8 @@ fn in_order(
     made
 }
 
-/// Summaries of refined draws at about `wanted` equally spaced times. For the quantities of single observations, these
-/// are the summaries of the sample.
+/// Summarises refined draws at about `wanted` equally spaced times. The quantities of single observations are
+/// summarised from the sample.
 fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
@@ -390,7 +374,7 @@ fn summaries_of_refined<P: Problem>(
     let posterior = apart.as_deref().unwrap_or(problem.posterior());
     let constrained = constrain(posterior, &pool, &chosen, request);
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    // Without the rejected draws, the chains are incomplete and cannot be diagnosed.
+    // Chains without the rejected draws are incomplete and cannot be diagnosed.
     let found = match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste, policy, |_| true),
@@ -405,10 +389,8 @@ fn summaries_of_refined<P: Problem>(
     })
 }
 
-/// Unconstrained draws in sequence, with their log densities.
 struct Pool {
     dim: usize,
-    /// The mean of the distribution from which the draws come.
     mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
@@ -416,7 +398,6 @@ struct Pool {
 }
 
 impl Pool {
-    /// The first `count` draws of a request from an approximation, or fewer if time runs out.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
@@ -455,7 +436,6 @@ impl Pool {
         pool
     }
 
-    /// Given draws.
     fn of(draws: &Draws, log_p: &[f64]) -> Self {
         let coordinates = draws.z.chunks_exact(draws.count.max(1));
         Self {
@@ -470,11 +450,11 @@ impl Pool {
     }
 }
 
-/// Every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If more
-/// draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
+/// Returns every reported variable at refined draws, in an order in which any prefix is spread over all times and
+/// chains. If more draws are requested than exist, they repeat with different random numbers in generated quantities.
 ///
 /// # Errors
-/// Fails as [`sample`] does.
+/// Returns the same errors as [`sample`].
 pub fn sample_refined<P: Problem>(
     problem: &P,
     draws: &Draws,
@@ -489,10 +469,6 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// Every reported variable at given points with `dim` coordinates, for the given draws.
-///
-/// # Errors
-/// Fails as [`sample`] does.
 pub(crate) fn sample_at(
     posterior: &dyn Posterior,
     dim: usize,
@@ -517,8 +493,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// A step size that visits all of `count` positions and spreads the first ones evenly: the golden section, or the next
-/// number that has no factor in common with `count`.
+/// Returns a step size that visits all of `count` positions and spreads the first ones evenly. It is the golden
+/// section, or the next number that has no factor in common with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
@@ -532,7 +508,6 @@ fn stride(count: usize) -> usize {
         .expect("one more than a multiple has no common factor")
 }
 
-/// Indices into the pool, chosen by smoothed importance weights.
 fn choose(log_p: &[f64], log_q: &[f64], request: &SampleRequest) -> Vec<usize> {
     let weights: Vec<f64> = log_p.iter().zip(log_q).map(|(p, q)| p - q).collect();
     let smoothed = psis(&weights, 1.0).log_weights;
@@ -605,7 +580,7 @@ fn collect(
         index: AT_MEAN,
     };
     let mut at_mean = Vec::new();
-    // If the model rejects the point, its values are unknown, and the draws decide.
+    // If the model rejects the mean, its values are unknown, and the draws determine the generated quantities.
     if posterior.constrain(&pool.mean, key, &mut at_mean).is_ok() {
         table = table.with_mean(at_mean)?;
     }

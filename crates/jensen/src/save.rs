@@ -4,11 +4,10 @@ use jensen_density::{Variable, VariableKind};
 
 use crate::Error;
 
-/// A choice of variables by kind or name. The empty choice means all.
+/// A selection of variables by kind or name. An empty selection contains all variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Save(Vec<String>);
 
-/// The names of the kinds.
 const KINDS: [(&str, VariableKind); 3] = [
     ("parameters", VariableKind::Parameter),
     ("transformed", VariableKind::Transformed),
@@ -16,7 +15,7 @@ const KINDS: [(&str, VariableKind); 3] = [
 ];
 
 impl Save {
-    /// Parses a comma-separated list of `all`, `parameters`, `transformed`, `generated`, and names.
+    /// Parses a comma-separated list of names and of the words `all`, `parameters`, `transformed` and `generated`.
     pub fn of_words(words: &str) -> Self {
         let words = words.split(',').map(str::trim);
         let words: Vec<String> = words
@@ -29,17 +28,17 @@ impl Save {
         }
     }
 
-    /// Whether the choice includes a variable. A tuple is included with all its parts.
+    /// Returns whether the selection contains a variable. A selected tuple contains all its parts.
     pub fn wants(&self, variable: &Variable) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| names(word, variable))
     }
 
-    /// Whether all variables of a kind are chosen.
+    /// Returns whether the selection contains all variables of a kind.
     pub fn wants_all(&self, kind: VariableKind) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| KINDS.contains(&(word, kind)))
     }
 
-    /// Checks that all chosen names are variables.
+    /// Checks that all names in the selection exist.
     ///
     /// # Errors
     /// Fails if a word is neither a kind nor a variable.
@@ -62,12 +61,12 @@ impl Save {
     }
 }
 
-/// Whether a word names a variable. A variable may have the name of a kind. The word then means both.
+/// If a variable has the name of a kind, the word means both.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }
 
-/// The name in the program, of which `t:1` and `t.2:1` are parts.
+/// For example, `t:1` and `t.2:1` are parts of `t`.
 fn base(name: &str) -> &str {
     name.split(['.', ':']).next().unwrap_or(name)
 }

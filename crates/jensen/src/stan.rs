@@ -1,4 +1,4 @@
-//! A Stan program bound to its data, which provides the density and the posterior.
+//! Stan programs bound to data, which provide the density and the posterior of a fit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,40 +26,38 @@ use sha2::{Digest, Sha256};
 use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
-/// Lower bound on the bytes of a density per coordinate: its name, its slots in the graph and the plan, and one block
+/// A lower bound on the bytes of a density per coordinate: its name, its slots in the graph and the plan, and one block
 /// of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
-/// Largest output of transformed data in bytes.
 const PRINTED: usize = 4 << 20;
 
-/// The settings for building a model.
+/// The settings for compiling a model.
 #[derive(Clone)]
 pub struct Build<'a> {
-    /// Finds included files.
+    /// The resolver of included files.
     pub includes: &'a dyn IncludeResolver,
     /// The name of the data in messages.
     pub data_name: &'a str,
-    /// Seed of random numbers in transformed data.
+    /// The seed of random numbers in transformed data.
     pub seed: u64,
-    /// Kernels of the density.
+    /// The SIMD level of the density's kernels.
     pub simd: Simd,
     /// The largest number of threads of one evaluation.
     pub threads: usize,
-    /// Largest number of bytes of the data, and of any single value.
+    /// The largest number of bytes of the data, and of any single value.
     pub memory_limit: u64,
     /// Whether the density includes the log-Jacobians of the transforms.
     pub jacobian: bool,
     /// Whether `~` statements drop their additive constants.
     pub propto: bool,
-    /// The reported variables.
+    /// The variables to report.
     pub save: Save,
-    /// Interrupts the build, and later evaluations by the interpreter.
+    /// Interrupts the compilation, and later evaluations by the interpreter.
     pub halt: Halt,
 }
 
 impl Default for Build<'_> {
-    /// No included files, seed 0, the fastest kernels of this machine, one thread, 8 GiB, and all terms.
     fn default() -> Self {
         Self {
             includes: &NoIncludes,
@@ -76,7 +74,7 @@ impl Default for Build<'_> {
     }
 }
 
-/// A program bound to its data and lowered to a density, either of all data at once or [of exchangeable
+/// A program bound to its data and compiled to a density, either of all data at once or [of exchangeable
 /// records](crate::exchangeable).
 pub struct Model<D = GraphDensity> {
     name: String,
@@ -92,24 +90,25 @@ pub struct Model<D = GraphDensity> {
     series: Option<Series>,
 }
 
-/// The reason why a model cannot be built.
+/// The error of a program that cannot be compiled.
 #[derive(Clone, Debug)]
 pub struct ModelError {
-    /// The kind of failure.
+    /// The kind of error.
     pub kind: ModelErrorKind,
     text: String,
 }
 
-/// Kinds of [`ModelError`].
+/// The kind of a [`ModelError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// The program does not parse or does not type-check.
     Program,
     /// The data do not match their declarations.
     Data,
-    /// Transformed data cannot be computed, or the program fails at every point.
+    /// Transformed data cannot be computed, or the log density fails at every point.
     Evaluation,
-    /// The language has the feature, but this version of Jensen does not.
+    /// The program uses a feature of Stan that this version of Jensen does not support.
     Unsupported,
     /// The program exceeds a limit on time, depth or memory.
     Limit,
@@ -122,7 +121,7 @@ impl ModelError {
         Self { kind, text }
     }
 
-    /// The message with source excerpts, without a line break at its end.
+    /// Returns the message with source excerpts, without a line break at its end.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -137,10 +136,10 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
-    /// Parses, checks, binds, lowers and plans a program. `name` is the program's name in messages.
+    /// Compiles a program and binds it to data. `name` is the name of the program in messages.
     ///
     /// # Errors
-    /// [`Error::Model`] with diagnostics, or [`Error::Memory`].
+    /// Fails with [`Error::Model`], whose message has diagnostics, or with [`Error::Memory`].
     pub fn compile(
         source: &str,
         name: &str,
@@ -170,27 +169,23 @@ impl Model {
         })
     }
 
-    /// The groups of coordinates with a common location and scale, if there are any.
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
     }
 
-    /// The series that the program builds from standard normal shocks, if any.
     pub(crate) fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
 
-    /// Options for the execution of the density.
     pub(crate) fn execution(&self) -> Execution {
         self.execution
     }
 
-    /// The interrupt that ends evaluations from outside.
     pub(crate) fn ending(&self) -> Ending {
         ending(self.posterior.bound())
     }
 
-    /// The density.
+    /// Returns the density.
     pub fn graph_density(&self) -> &GraphDensity {
         &self.density
     }
@@ -206,7 +201,7 @@ fn ending(posterior: &BoundModel) -> Ending {
 }
 
 impl<D> Model<D> {
-    /// Parses, checks and binds. `lower` makes the density.
+    /// `lower` creates the density from the bound program.
     pub(crate) fn build(
         source: &str,
         name: &str,
@@ -255,37 +250,33 @@ impl<D> Model<D> {
         })
     }
 
-    /// The program's name.
+    /// Returns the name of the program.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Arc<Program> {
         self.bound().program()
     }
 
-    /// The form of the program and its data for the interpreter.
+    /// Returns the program and its data in the form that the interpreter uses.
     pub fn bound(&self) -> &BoundModel {
         self.posterior.bound()
     }
 
-    /// The reported variables of the program.
     pub(crate) fn outputs(&self) -> &Outputs {
         &self.posterior
     }
 
-    /// The density.
     pub(crate) fn of(&self) -> &D {
         &self.density
     }
 
-    /// Seconds that building the density took.
     pub(crate) fn seconds(&self) -> f64 {
         self.build_seconds
     }
 
-    /// The same model, with further data included in its digest for checkpoints.
     pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, &self.subject.data_hash);
@@ -294,33 +285,32 @@ impl<D> Model<D> {
         self
     }
 
-    /// Digests of program and data.
     pub(crate) fn digests(&self) -> Subject {
         self.subject.clone()
     }
 
-    /// Remarks on the program that do not depend on the fit.
+    /// Returns notes on the program that do not depend on the fit.
     pub fn notes(&self) -> Vec<String> {
         self.remarks.clone()
     }
 
-    /// Remarks on the program.
+    /// Returns the compiler's warnings.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// The remarks as text with source excerpts.
+    /// Returns the warnings as text with source excerpts.
     pub fn render_warnings(&self, colour: bool) -> String {
         diagnostic::render(&self.warnings, &self.program().files, colour)
     }
 
-    /// The output of `print` in transformed data.
+    /// Returns the lines that `print` statements in transformed data produced.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
 
-    /// The reason why the model has no finite density at an unconstrained point, in the model's own words, if the
-    /// interpreter finds it.
+    /// Returns the model's own message for a point at which the density is not finite, if the interpreter finds one.
+    /// `z` is the unconstrained point.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -328,8 +318,8 @@ impl<D> Model<D> {
         }
     }
 
-    /// The unconstrained point with these parameter values, given by name. In the data, arrays and matrices are nested
-    /// lists.
+    /// Computes the unconstrained point for parameter values, given by name. In `values`, arrays and matrices are
+    /// nested lists.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another shape or violates its constraint.
@@ -339,12 +329,12 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The unconstrained point for values of some parameters. The other parameters are at the origin of the
+    /// Computes the unconstrained point for values of some parameters. The other parameters are at the origin of the
     /// unconstrained scale.
     ///
     /// # Errors
-    /// Fails as that function does. Also fails if a parameter is missing and another name is unknown, or if no value
-    /// belongs to a parameter.
+    /// Fails if a value has another shape or violates its constraint, or if no value belongs to a parameter. Also fails
+    /// if a parameter is missing and another name is unknown, because this suggests a misspelling.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -386,7 +376,7 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
+    /// Computes the constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
     ///
     /// # Errors
     /// Fails if the model rejects the point.
@@ -431,7 +421,7 @@ impl Problem for Model {
     }
 }
 
-/// The values of a parameter, or of a slot of a tuple, in column-major order.
+/// Returns the values of a parameter, or of a slot of a tuple, in column-major order.
 fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     match name.split_once(':') {
         None => values.get(name).map(column_major),
@@ -445,7 +435,6 @@ fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     }
 }
 
-/// A program that passes the check, with remarks on it.
 fn checked(
     source: &str,
     name: &str,
@@ -459,7 +448,6 @@ fn checked(
     }
 }
 
-/// A program that checks.
 pub(crate) fn checked_program(
     source: &str,
     name: &str,
@@ -468,7 +456,6 @@ pub(crate) fn checked_program(
     Ok(checked(source, name, build)?.0)
 }
 
-/// Binds a checked program to data.
 fn bind(
     program: Program,
     data: &DataSet,
@@ -487,7 +474,7 @@ fn bind(
     };
     let mut room = PRINTED;
     let mut sink = |line: &str| {
-        // Programs print in loops that do not end.
+        // A program may print in an endless loop.
         match room.checked_sub(line.len() + 1) {
             Some(left) => {
                 room = left;
@@ -526,8 +513,8 @@ fn bind(
     Ok(bound)
 }
 
-/// The model, without its generated quantities if they fail at every draw, so that the posterior of the parameters is
-/// still available.
+/// Removes the generated quantities if they fail at every draw, so that the posterior of the parameters is still
+/// available.
 fn with_usable_generated_quantities(
     posterior: BoundModel,
     data: &DataSet,
@@ -547,7 +534,7 @@ fn with_usable_generated_quantities(
     };
     let tried = failure(&posterior);
     if let Some(span) = tried.as_ref().map(|error| error.span) {
-        // Without time left, omitting them would not help either.
+        // If no time is left, omitting the generated quantities would not help either.
         build.halt.check(span).map_err(|error| {
             let (kind, program) = (error.kind, posterior.program());
             model_error(program, kind, &error.message, span, build.data_name)
@@ -566,7 +553,6 @@ fn with_usable_generated_quantities(
     Ok((without, vec![remark]))
 }
 
-/// Binds a block of records to a program that was bound to another block before.
 pub(crate) fn bind_block(
     program: &Arc<Program>,
     data: &DataSet,
@@ -584,15 +570,13 @@ pub(crate) fn bind_block(
     interpreter.bind(program.clone(), &Source(data), &mut |_| {})
 }
 
-/// Bytes that a node of a graph needs during construction.
 const NODE_BYTES: u64 = 400;
 
-/// Number of nodes that a graph may have within this memory, but never fewer than small programs need.
+/// The number is never lower than small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
-/// The text of an evaluation error: the message, the location, and the line of the program.
 pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
@@ -618,7 +602,6 @@ pub(crate) fn model_error(
     ModelError { kind, text }
 }
 
-/// The location and the marked source line, if the span lies in the program.
 fn excerpt(program: &Program, span: Span) -> Option<String> {
     let file = program.files.get(span.file.0 as usize)?;
     if span.end == 0 {
@@ -647,7 +630,6 @@ fn excerpt(program: &Program, span: Span) -> Option<String> {
     ))
 }
 
-/// Named values as a Stan program reads them.
 struct Source<'a>(&'a DataSet);
 
 impl DataSource for Source<'_> {
@@ -680,7 +662,7 @@ fn input(value: &Value) -> Input<'_> {
     }
 }
 
-/// The numbers of a value with the first index fastest.
+/// Returns the numbers of a value with the first index fastest.
 pub(crate) fn column_major(value: &Value) -> Vec<f64> {
     let row_major: Vec<f64> = match value.elements() {
         Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
@@ -716,7 +698,7 @@ fn hash_text(hash: &mut Sha256, text: &str) {
     hash.update(text.as_bytes());
 }
 
-/// Digest of the texts of the program and its included files. File names have no effect.
+/// The digest depends on the texts of the program and its included files, and not on their names.
 fn hash_program(program: &Program) -> String {
     let mut hash = Sha256::new();
     for file in &program.files {
@@ -725,7 +707,7 @@ fn hash_program(program: &Program) -> String {
     hex(hash)
 }
 
-/// Digest of the values by name, independent of their order and of the file's format.
+/// The digest depends neither on the order of the values nor on the format of the file.
 fn hash_data(data: &DataSet) -> String {
     let mut entries: Vec<_> = data.iter().collect();
     entries.sort_by_key(|(name, _)| *name);

@@ -1,9 +1,9 @@
 //! Summaries of weighted draws of an approximation, or of refined draws.
 //!
-//! All draws of an approximation that are written have equal weights. The summaries use several times as many draws
-//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior
-//! and give a standard error for each. The summaries also report the unweighted values. For refined draws, the summary
-//! of each quantity includes its own R̂ and effective sample size.
+//! The draws of an approximation that a fit writes have equal weights. The summaries use several times as many draws
+//! with Pareto-smoothed importance weights (Vehtari et al. 2024). The weights move the moments towards those of the
+//! posterior and give a standard error for each. The summaries also report the unweighted values. For refined draws,
+//! the summary of each quantity includes its own R̂ and effective sample size.
 //!
 //! A summary omits a mean or a standard deviation that does not exist or that the draws do not determine; see
 //! [`with_tails`].
@@ -18,26 +18,27 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::sample::HURRIED_NUMBERS;
 
-/// Number of columns between two checks of the time.
+/// The time is checked after each block of columns.
 const COLUMNS: usize = 512;
 
 /// The largest share of the total weight that a single draw may have. With a larger share, that draw alone determines a
-/// quantile of 5 %. For beta(3, 9), whose tail is longer than the family's, one draw of 4096 moved the 5 % quantile
-/// from 0.08 to 0.03 and the mean by a fifth of a standard deviation, although the plain draws were right.
+/// quantile of 5 %. For beta(3, 9), whose tail is longer than that of the family, one draw of 4096 moved the 5 %
+/// quantile from 0.08 to 0.03 and the mean by a fifth of a standard deviation, although the unweighted draws were
+/// right.
 const HEAVIEST: f64 = 0.01;
 
 /// The share of the draws that must be effective for a quantity's weighted summary. With fewer, a handful of draws in a
 /// tail determine its spread, and the estimate of the effective number is itself too large. For a logit with a
 /// normal(0, 2) prior and twenty failures, the worst standard deviation over 400 seeds has an error of 9 % with a limit
 /// of a quarter of 4096 draws, 20 % with a limit of a tenth, and 90 % without a limit. The standard deviation of the
-/// plain draws is 8 % too small.
+/// unweighted draws is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
-/// Tail index at and above which the variance is infinite: a generalised Pareto distribution of shape k has no moments
-/// of order 1/k or higher.
+/// The tail index from which the variance is infinite. A generalised Pareto distribution of shape k has no moments of
+/// order 1/k or higher.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the plain draws, in the order of the columns, for the variables whose numbers are in `wanted`.
+/// Summarises the equally weighted draws of the variables whose indices `wanted` accepts, in the order of the columns.
 pub(crate) fn plain(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -49,7 +50,6 @@ pub(crate) fn plain(
     })
 }
 
-/// The summary of draws with equal weights.
 fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
     with_tails(
@@ -61,8 +61,8 @@ fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     )
 }
 
-/// The relative standard error of the standard deviation of independent draws with normalised weights, to first order.
-/// It is half of the relative standard error of the variance.
+/// Computes the relative standard error of the standard deviation of independent draws with normalised weights, to
+/// first order. It is half of the relative standard error of the variance.
 fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
         let terms = draws.iter().enumerate();
@@ -74,13 +74,13 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     0.5 * error / variance
 }
 
-/// The summary without the moments that the tail indices and the number of effective draws rule out. One index refers
-/// to the value, whose average is the mean, and the other to its squared deviation, whose average is the variance.
+/// Removes the moments that the tail indices and the number of effective draws rule out. The first index belongs to the
+/// value, whose average is the mean, and the second to its squared deviation, whose average is the variance.
 ///
 /// For a mean the limit is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
-/// 2024, section 3.2.4). It is at least one half, below which the central limit theorem gives the error of the mean. At
-/// one half and above, neither the variance nor the standard error of the mean exists. As in that paper, the estimated
-/// index decides.
+/// 2024, section 3.2.4). The limit is at least one half. Below one half, the central limit theorem gives the error of
+/// the mean, and from one half, neither the variance nor the standard error of the mean exists. As in that paper, the
+/// estimated index decides.
 ///
 /// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. The index alone would rule out the
 /// standard deviation of one in twenty quantities whose true index is a quarter. Jensen therefore omits the standard
@@ -134,8 +134,8 @@ fn with_tails(
     }
 }
 
-/// The summary without its standard deviation, if the relative standard error of that is above the policy's limit
-/// because a few draws determine it.
+/// Removes the standard deviation if its relative standard error is above the policy's limit, because a few draws then
+/// determine it.
 fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> ParameterSummary {
     if summary.undefined.is_some() || error.is_nan() || error <= policy.sd_error {
         return summary;
@@ -153,10 +153,11 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     }
 }
 
-/// The summaries with smoothed importance weights, in the order of the columns. If a few draws have most of the total
-/// weight, or most of a quantity's weight, the summaries are those of the plain draws. Also returns the first quantity
-/// for which neither is usable: it has too few effective draws, and the weights change its mean or its standard
-/// deviation by more than the policy allows. Only the variables whose numbers are in `wanted` have summaries.
+/// Summarises draws with smoothed importance weights, in the order of the columns. If a few draws have most of the
+/// total weight, or most of a quantity's weight, the summaries describe the unweighted draws. The function also returns
+/// the first quantity for which neither is usable. Such a quantity has too few effective draws, and the weights change
+/// its mean or its standard deviation by more than the policy allows. Only the variables whose indices `wanted` accepts
+/// have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,
@@ -183,7 +184,7 @@ pub(crate) fn weighted(
             }
             return of_equal(name, draws, policy);
         }
-        // The values whose averages are the mean and the variance, on the same scale.
+        // The averages of these values are the mean and the variance, on the same scale.
         let of = |power: f64| {
             let terms = draws.iter().zip(&weights);
             let terms: Vec<f64> = terms
@@ -199,7 +200,6 @@ pub(crate) fn weighted(
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Whether the weights change a mean or a standard deviation by more than the policy allows.
 fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     weighed.plain.is_some_and(|plain| {
         (weighed.mean - plain.mean).abs() > policy.mean_error * weighed.sd
@@ -207,7 +207,6 @@ fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     })
 }
 
-/// The summaries of refined draws from an ensemble at complete times, in the order of the columns.
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,
@@ -236,8 +235,8 @@ pub(crate) fn refined(
     )
 }
 
-/// The results of `summary`, called with the index, name and draws of every column of the variables whose numbers are
-/// in `wanted`. If time runs out, the remaining columns use only the draws that an interrupted run reports.
+/// Calls `summary` with the index, name and draws of every column of the variables that `wanted` accepts. If time runs
+/// out, the remaining columns use only the draws that an interrupted run reports.
 fn each(
     table: &DrawsTable,
     (haste, policy): (&Haste<'_>, &Policy),
@@ -269,7 +268,7 @@ fn each(
     made
 }
 
-/// The summary of one quantity under normalised weights, together with its unweighted summary.
+/// Summarises a quantity under normalised weights. The result includes the unweighted summary.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;
@@ -280,7 +279,7 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     };
     let (mean, variance) = weighted_moments(draws, weights);
     let concentration = total(&|_, w| w * w);
-    // Of a ratio of sums, by its first-order expansion.
+    // The first-order expansion of a ratio of sums.
     let mcse = total(&|x, w| (w * (x - mean)).powi(2)).sqrt();
     let mut sorted: Vec<(f64, f64)> = draws.iter().copied().zip(weights.iter().copied()).collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -305,8 +304,8 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     }
 }
 
-/// A quantile of sorted, weighted draws. Each draw is placed at the middle of its weight, and values between draws are
-/// interpolated linearly.
+/// Computes a quantile of sorted, weighted draws. Each draw is at the middle of its weight, and values between draws
+/// are interpolated linearly.
 fn quantile(sorted: &[(f64, f64)], p: f64) -> f64 {
     let mut before = (0.0, sorted[0].0);
     let mut below = 0.0;
@@ -371,7 +370,8 @@ mod tests {
             populations: 8,
             chains: 32,
         };
-        // One draw in a hundred is thirty times as far out: 3.16, by chance of the forty such draws.
+        // One draw in a hundred is thirty times as far out. With the forty such draws of this sample, the standard
+        // deviation is 3.16.
         let count = 4096;
         let mut x = vec![0.0; count];
         let source = NoiseSource::new(1, Simd::detect());
@@ -389,7 +389,8 @@ mod tests {
         assert!(vague.sd.is_nan() && vague.undefined.is_some(), "{vague:?}");
     }
 
-    /// Draws of beta(3, 9) on the logit scale from the normal with its mode and curvature; k̂ is about 0.5.
+    /// Draws of beta(3, 9) on the logit scale from the normal distribution with its mode and curvature. k̂ is about
+    /// 0.5.
     #[test]
     fn no_draw_decides_alone() {
         let (mode, sd) = ((3.0_f64 / 9.0).ln(), (12.0_f64 / 27.0).sqrt());
@@ -418,8 +419,9 @@ mod tests {
         }
     }
 
-    /// Twenty failures with a normal(0, 2) prior on the logit, approximated by a normal that is a tenth wider than the
-    /// best one. With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no usable mean.
+    /// Twenty failures with a normal(0, 2) prior on the logit, approximated by a normal distribution that is a tenth
+    /// wider than the best one. With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no
+    /// usable mean.
     #[test]
     fn a_tail_that_few_draws_see_does_not_decide() {
         let (mean, sd) = (-3.5096, 1.0625);
@@ -443,7 +445,7 @@ mod tests {
             )
             .0[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
-            // Ten per cent, beyond three standard errors of a standard deviation at an excess kurtosis of 0.5.
+            // Ten per cent, plus three standard errors of a standard deviation at an excess kurtosis of 0.5.
             let error = (2.5 / (4.0 * a.ess.unwrap_or(4096.0))).sqrt();
             let off = (a.sd / sd - 1.0).abs();
             assert!(off < 0.1 + 3.0 * error, "{seed}: {a:?}");

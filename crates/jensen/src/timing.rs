@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Seconds outside a run. They are always 0 in WebAssembly in a browser, which has no clock.
+/// Measures seconds outside a run. In WebAssembly in a browser, which has no clock, the result is always 0.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,
@@ -37,24 +37,25 @@ impl Stopwatch {
     }
 }
 
-/// Shortest duration of one repetition in seconds, well above the resolution of any clock.
+/// The shortest duration of a repetition in seconds, well above the resolution of any clock.
 const SHORTEST: f64 = 0.01;
 
-/// Costs per draw, in seconds.
+/// The cost of evaluations per draw, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DensityTiming {
-    /// A log density.
+    /// The seconds of a log density.
     pub seconds_per_value: f64,
-    /// A log density with its gradient.
+    /// The seconds of a log density with its gradient.
     pub seconds_per_gradient: f64,
-    /// A Hessian-vector product at new draws: the linearisation and one product.
+    /// The seconds of a Hessian-vector product at new draws, which includes the linearisation.
     pub seconds_per_hvp: f64,
-    /// Another product at the same draws.
+    /// The seconds of another product at the same draws.
     pub seconds_per_further_hvp: f64,
 }
 
-/// Times a density at `lanes` draws from a standard normal scaled by one half. Each time is the median over the
-/// repetitions that fit into `seconds`, but over at least three.
+/// Times a density at `lanes` draws from a normal distribution with standard deviation one half. Each time is the
+/// median of the repetitions that fit into `seconds`, but of at least three.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,
@@ -95,7 +96,7 @@ pub fn time_density<D: TwiceDifferentiable>(
     }
 }
 
-/// The median time of one call. Calls are grouped so that the clock's resolution does not matter.
+/// Calls are grouped so that the resolution of the clock does not matter.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
     // The first call allocates programs and memory.
     body();

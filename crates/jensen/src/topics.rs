@@ -1,20 +1,20 @@
-//! Topic models of corpora. This module combines the files of `jensen-data` with the methods of `jensen-conjugate`.
+//! Topic models of corpora. This module connects the files of `jensen-data` with the methods of `jensen-conjugate`.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
-//! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
+//! | here | [`CorpusDocuments`] and [`ShardDocuments`]: parts of a corpus as documents; [`bag`] |
+//! | `model` | [`TopicModel`]: topics with their words, and the file format |
 //! | `collection` | [`Collection`]: the documents of a fit, in a file or in memory |
 //! | `corpus` | [`CorpusRequest`]: the settings of a corpus, with their defaults |
-//! | `map` | which topics use the same words, for the page |
-//! | `exemplars` | the documents that have most of a topic, for the page |
-//! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
+//! | `map` | the map of topics by shared words, for the report |
+//! | `exemplars` | the documents with the largest share of each topic, for the report |
+//! | `coherence` | [`coherence()`]: whether the top words of a topic occur together |
 //! | `request` | [`TopicsRequest`]: the settings of a fit, with their defaults |
-//! | `job` | [`fit_topics`]: a corpus into topics, in a folder |
+//! | `job` | [`fit_topics`]: the fit job |
 //! | `course` | curves from the records of a run |
 //! | [`stored`] | the folder of a fit |
-//! | `summary` | [`TopicsSummary`], [`TopicRow`]: a fit in numbers, `fit.json` |
-//! | `report_page` | [`report_page()`]: the page about a fit |
+//! | `summary` | [`TopicsSummary`] and [`TopicRow`]: the contents of `fit.json` |
+//! | `report_page` | [`report_page()`]: the report of a fit |
 //!
 //! ```
 //! use std::time::Instant;
@@ -78,14 +78,14 @@ use jensen_data::corpus::{Corpus, CorpusFile, Document, Split};
 pub use coherence::{Coherence, coherence};
 pub use collection::Collection;
 pub use corpus::CorpusRequest;
-pub use course::{Sizes, TopicsCourse};
+pub use course::{PassSizes, TopicsCourse};
 pub use job::{TopicsJob, TopicsMade, fit_topics, fit_topics_on, score};
 pub use model::{TopicModel, TopicModelError};
 pub use report_page::{Curves, report_page};
 pub use request::TopicsRequest;
 pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 
-/// A part of a memory-mapped corpus.
+/// The training or held-out documents of a memory-mapped corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusDocuments<'a> {
     corpus: &'a Corpus,
@@ -93,7 +93,7 @@ pub struct CorpusDocuments<'a> {
 }
 
 impl<'a> CorpusDocuments<'a> {
-    /// The part of the corpus.
+    /// Selects the training or the held-out documents of a corpus.
     pub fn new(corpus: &'a Corpus, part: Split) -> Self {
         Self { corpus, part }
     }
@@ -128,7 +128,7 @@ impl Documents for CorpusDocuments<'_> {
     }
 }
 
-/// A part of one shard of a corpus.
+/// The training or held-out documents of a shard of a corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardDocuments<'a> {
     shard: &'a CorpusFile,
@@ -136,7 +136,7 @@ pub struct ShardDocuments<'a> {
 }
 
 impl<'a> ShardDocuments<'a> {
-    /// The part of the shard.
+    /// Selects the training or the held-out documents of a shard.
     pub fn new(shard: &'a CorpusFile, part: Split) -> Self {
         Self { shard, part }
     }
@@ -162,7 +162,7 @@ impl Documents for ShardDocuments<'_> {
     }
 }
 
-/// A document as a bag of words.
+/// Converts a document to a bag of words.
 pub fn bag(document: &Document) -> Bag {
     Bag {
         terms: document.terms.clone(),

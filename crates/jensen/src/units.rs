@@ -1,8 +1,8 @@
-//! Standardisation of columns. No other module standardises tables, points, sequences or images.
+//! Standardisation of the columns of tables, points, sequences and images.
 //!
 //! A fit job that standardises uses u = (x − centre) / scale for columns in which rows differ. It reports densities of
 //! x, which are the densities of u minus the logarithms of the scales. Constant columns have no density. Neither do
-//! copies of other columns, given the originals. Jensen omits both and says so.
+//! copies of other columns, given the originals. Jensen omits both kinds of columns and reports this.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -22,16 +22,14 @@ pub enum Standardise {
     Off,
 }
 
-/// A column that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// The column's position among the columns of the data.
     column: usize,
     centre: f64,
     scale: f64,
 }
 
-/// An omitted column. Its value is level + slope · (the value of a kept column).
+/// The value is level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
@@ -48,16 +46,16 @@ pub struct Units {
 }
 
 /// A column is constant if its deviations from its mean are below this multiple of the rounding error of its largest
-/// value. Rounding errors of computed numbers are a few times that error. A column a million standard deviations away
-/// from 0 has deviations of more than 10⁹ times that error.
+/// value. Rounding errors of computed numbers are a few times that error. A column whose mean is a million standard
+/// deviations from 0 has deviations of more than 10⁹ times that error.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two columns are equal if they differ nowhere by more than this share of their standard deviation. A ten-millionth
-/// can only come from rounding.
+/// Two columns are equal if they differ nowhere by more than this share of their standard deviation. A difference of a
+/// ten-millionth can only come from rounding.
 const SAME: f64 = 1e-7;
 
 impl Units {
-    /// Units that leave `width` columns unchanged.
+    /// Returns units that leave `width` columns unchanged.
     pub fn as_they_are(width: usize) -> Self {
         let kept = |column| Kept {
             column,
@@ -70,7 +68,7 @@ impl Units {
         }
     }
 
-    /// The units of columns with these moments, which may come from several shards. Copies are not detected.
+    /// Computes the units from the moments of columns, which may come from several shards. Copies are not detected.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -80,7 +78,7 @@ impl Units {
             let count = moments.count.max(1.0);
             let scale = (moments.squares / count).sqrt();
             let rounding = ROUNDINGS * f64::EPSILON * moments.mean.abs();
-            // Sums that overflow make NaN.
+            // Sums that overflow make the scale NaN.
             if scale.is_nan() || scale <= rounding {
                 let (copy_of, level) = (None, moments.mean);
                 units.left.push(Left {
@@ -108,7 +106,7 @@ impl Units {
         Ok(units)
     }
 
-    /// The units of rows of `width` numbers. NaN marks a missing value.
+    /// Computes the units from rows of `width` numbers. NaN marks a missing value.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -116,7 +114,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The units of rows in which some columns contain no real numbers. Those columns stay unchanged.
+    /// Computes the units from rows in which some columns do not contain real numbers. These columns stay unchanged.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -145,7 +143,6 @@ impl Units {
         Ok(units)
     }
 
-    /// Omits columns that are copies of others in different units, and predicts them from the originals.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -160,7 +157,6 @@ impl Units {
         self.left.sort_by_key(|left| left.column);
     }
 
-    /// Stores the originals of copies by their positions among the kept columns.
     fn index_copies(&mut self) {
         for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
@@ -170,38 +166,38 @@ impl Units {
         }
     }
 
-    /// Columns of the data.
+    /// Returns the number of columns of the data.
     pub fn columns(&self) -> usize {
         self.kept.len() + self.left.len()
     }
 
-    /// Columns that stay.
+    /// Returns the number of kept columns.
     pub fn width(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether the units change nothing.
+    /// Returns whether the units leave the data unchanged.
     pub fn change_nothing(&self) -> bool {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
     }
 
-    /// Logarithms of the scales of the kept columns.
+    /// Returns the logarithms of the scales of the kept columns.
     pub fn log_scales(&self) -> Vec<f64> {
         self.kept.iter().map(|kept| kept.scale.ln()).collect()
     }
 
-    /// The log density of a whole row in the units of the data, minus that in these units.
+    /// Returns the log density of a complete row in the units of the data, minus that in these units.
     pub fn log_jacobian(&self) -> f64 {
         -self.log_scales().iter().sum::<f64>()
     }
 
-    /// The entries of `all` for the kept columns, such as their moments in the units of the data.
+    /// Selects the entries of `all` for the kept columns. `all` has one entry per column of the data.
     pub fn of_kept<T: Clone>(&self, all: &[T]) -> Vec<T> {
         let kept = self.kept.iter();
         kept.map(|kept| all[kept.column].clone()).collect()
     }
 
-    /// Moments of the kept columns in these units, from the moments of all columns in the units of the data.
+    /// Converts the moments of all columns of the data to moments of the kept columns in these units.
     pub fn moments(&self, columns: &[ColumnMoments]) -> Vec<ColumnMoments> {
         let of = |kept: &Kept| {
             let moments = columns[kept.column];
@@ -214,19 +210,19 @@ impl Units {
         self.kept.iter().map(of).collect()
     }
 
-    /// A row of the data in these units.
+    /// Converts a row of the data to these units.
     pub fn row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let kept = self.kept.iter();
         kept.map(|kept| (row[kept.column] - kept.centre) / kept.scale)
     }
 
-    /// Rows of the data in these units.
+    /// Converts concatenated rows of the data to these units.
     pub fn rows(&self, rows: &[f64]) -> Vec<f64> {
         let rows = rows.chunks_exact(self.columns().max(1));
         rows.flat_map(|row| self.row(row)).collect()
     }
 
-    /// A row in the units of the data.
+    /// Converts a row to the units of the data.
     pub fn back(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.columns()];
         for (x, kept) in row.iter().zip(&self.kept) {
@@ -242,15 +238,15 @@ impl Units {
         out
     }
 
-    /// Single-precision rows in the units of the data, concatenated.
+    /// Converts concatenated single-precision rows to the units of the data.
     pub fn rows_back(&self, rows: &[f32]) -> Vec<f64> {
         let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let rows = rows.chunks_exact(self.width().max(1));
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// The derivatives of the data's columns with respect to the columns in these units: the index of a kept column,
-    /// and the slope.
+    /// Returns the derivative of each column of the data with respect to the columns in these units, as the index of a
+    /// kept column and the slope. It is `None` for a constant column.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
         for (position, kept) in self.kept.iter().enumerate() {
@@ -264,13 +260,13 @@ impl Units {
         slopes
     }
 
-    /// Variances in the units of the data.
+    /// Converts variances to the units of the data.
     pub fn variances_back(&self, variances: &[f64]) -> Vec<f64> {
         let of = |slope: Option<(usize, f64)>| slope.map_or(0.0, |(at, s)| s * s * variances[at]);
         self.slopes().into_iter().map(of).collect()
     }
 
-    /// A covariance matrix in the units of the data.
+    /// Converts a covariance matrix to the units of the data.
     pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
         let (width, slopes) = (self.width(), self.slopes());
         let pairs = slopes
@@ -284,7 +280,7 @@ impl Units {
             .collect()
     }
 
-    /// Coefficients of the columns, such as loadings, in the units of the data.
+    /// Converts coefficients of the columns, such as loadings, to the units of the data.
     pub fn slopes_back(&self, coefficients: &[f64]) -> Vec<f64> {
         let slopes = self.slopes().into_iter();
         slopes
@@ -292,7 +288,7 @@ impl Units {
             .collect()
     }
 
-    /// One sentence per kind of omitted column.
+    /// Returns notes on the omitted columns, with one sentence per kind.
     pub fn notes(&self, names: &[String]) -> Vec<String> {
         let mut notes = Vec::new();
         let listed = |names: Vec<String>| match names.len() {
@@ -325,19 +321,18 @@ impl Units {
     }
 }
 
-/// An observer of a run in these units that passes on bounds in the units of the data.
 struct Shifted<'a> {
     observer: &'a mut dyn Observer,
     by: f64,
-    fields: &'a [&'a str],
+    fields: &'a [(&'a str, f64)],
 }
 
-/// Runs a fit in standardised units under `control`. The function adds `by` nats to the bounds and the listed `fields`
-/// before the observer receives them.
+/// Runs a fit in standardised units under `control`. The function adds `by` nats to the ELBO, and to each of the listed
+/// `fields` its own number of nats, before the observer receives them.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
-    fields: &[&str],
+    fields: &[(&str, f64)],
     run: impl FnOnce(&mut Control<'_>) -> T,
 ) -> T {
     let mut observer = Shifted {
@@ -362,11 +357,11 @@ impl Shifted<'_> {
     fn shifted(&self, record: &Record) -> Record {
         let mut record = record.clone();
         record.elbo = record.elbo.map(|elbo| elbo + self.by);
-        for field in self.fields {
+        for (field, by) in self.fields {
             if let Some(value) = record.fields.get_mut(*field)
                 && let Some(bound) = value.as_f64()
             {
-                *value = (bound + self.by).into();
+                *value = (bound + by).into();
             }
         }
         record
@@ -396,8 +391,8 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Columns that equal other columns except for location, scale and sign: each with the first column of its kind and the
-/// sign.
+/// Returns the columns that equal other columns except for location, scale and sign. Each has the index of the first of
+/// the equal columns and the sign.
 ///
 /// Candidates have the same product with a fixed vector, up to the sign. They are then compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {
@@ -407,7 +402,7 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
         let m = &moments[column];
         (rows[row * width + column] - m.mean) / (m.squares / m.count).sqrt()
     };
-    // Multiples of an irrational number are spread evenly and in no pattern that rows may have.
+    // Multiples of an irrational number are spread evenly, in no pattern that rows are likely to have.
     let weight = |row: usize| ((row as f64 + 1.0) * 0.754_877_666_246_692_7).fract() - 0.5;
     let sketch = |column: usize| {
         let terms = (0..count).map(|row| weight(row) * value(row, column));

@@ -1,20 +1,21 @@
-//! Auto-encoders of rows of numbers. This module joins the files of `jensen-data` with the networks of `jensen-neural`.
+//! Auto-encoders of rows of numbers. This module connects the files of `jensen-data` with the networks of
+//! `jensen-neural`.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`RowRecords`], [`UnitRecords`]: rows as records; [`check_values`], [`split`] |
+//! | here | [`RowRecords`] and [`UnitRecords`]: rows as records; [`check_values`] and [`split`] |
 //! | `request` | [`VaeRequest`]: the settings of a fit, with their defaults |
-//! | `rows` | rows for training and validation, and their checks |
-//! | `job` | [`VaeData`], [`fit_vae`]: rows into networks, in a folder |
+//! | `rows` | training and validation rows, and their checks |
+//! | `job` | [`VaeData`] and [`fit_vae`]: the fit job |
 //! | `course` | curves from the records of a run |
-//! | `stored` | [`VaeModel`]: architecture and weights, and their file |
-//! | `plain` | the plain models that a fit is compared with |
-//! | `pictures` | [`mosaic`]: records as pictures |
-//! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
-//! | `report_page` | [`report_page()`]: the page about a fit |
+//! | `stored` | [`VaeModel`]: architecture and weights, and the file format |
+//! | `plain` | the plain models that serve as baselines |
+//! | `pictures` | [`mosaic`]: records as images |
+//! | `summary` | [`VaeSummary`]: the contents of `fit.json` |
+//! | `report_page` | [`report_page()`]: the report of a fit |
 //!
-//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). [`jensen_neural`] has the models, training
-//! and evaluation; this module re-exports it.
+//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). [`jensen_neural`] contains the models, the
+//! training and the evaluation, and this module re-exports it.
 
 mod course;
 mod job;
@@ -37,12 +38,12 @@ pub use course::VaeCourse;
 pub use job::{
     COLUMNS, SCORED, VaeData, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model,
 };
-pub use pictures::{Frame, mosaic};
+pub use pictures::{PictureFrame, mosaic};
 pub use report_page::{Pictures, VaeCurves, report_page};
-pub use request::VaeRequest;
-pub use rows::{check_rows, first};
+pub use request::{LibrarySize, VaeRequest};
+pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
-pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
+pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
 /// Rows as records.
 #[derive(Clone, Copy, Debug)]
@@ -94,23 +95,29 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that every row is in the domain of the likelihood.
+/// Checks that every row is in the domain of the likelihood. A missing value is in every domain.
 ///
 /// # Errors
-/// [`Error::Input`] with the row of the first value outside its domain.
+/// Fails with [`Error::Input`] that names the row of the first value outside the domain.
 pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
+    let missing = rows.missing() > 0;
     match likelihood {
-        // Rows are known to be finite.
+        _ if missing => {}
+        // Rows contain only finite values.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}
     }
+    let observation = Observation {
+        missing,
+        ..Observation::new(rows.width(), likelihood)
+    };
     let mut record = vec![0.0; rows.width()];
     for row in 0..rows.rows() {
         rows.read(row, &mut record);
-        if let Err(error) = likelihood.check(&record) {
+        if let Err(error) = observation.check(&record) {
             return Err(Error::Input(format!(
                 "`{}`, row {}: {error} for the decoder `{}`",
                 rows.source(),
@@ -124,8 +131,8 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
 
 const SPLIT: Purpose = Purpose::new("autoencoder validation split");
 
-/// Rows for training and rows for validation, both in ascending order: `share` of `rows` rows, at least one of each,
-/// chosen by the seed.
+/// Divides the numbers of `rows` rows into training and validation rows, both in ascending order. `share` is the share
+/// of validation rows, and there is at least one row of each. The seed determines the choice.
 pub fn split(rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let apart = ((rows as f64 * share).round() as usize).clamp(1, rows.saturating_sub(1).max(1));
     let mut order = permutation(seed, SPLIT, 0, rows);

@@ -1,34 +1,34 @@
-//! Variances of gradient estimators along a fit, from its trace to the report.
+//! The variances of gradient estimators during a fit, from its trace to the report.
 
 use jensen_blackbox::records::RecordEstimator;
 use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_run::Record;
 
-/// The traces of the covariances of gradient estimators at an iterate, in squared units of the gradient.
+/// The traces of the covariance matrices of gradient estimators at an iterate, in squared units of the gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariancePoint {
-    /// Iteration.
+    /// The iteration.
     pub iteration: u64,
-    /// The analysed estimators.
+    /// The variances of each analysed estimator.
     pub estimators: Vec<EstimatorVariance>,
 }
 
-/// One estimator's variance and its parts, each with its standard error.
+/// The variance of an estimator and its parts, each with its standard error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EstimatorVariance {
-    /// The estimator's name.
+    /// The name of the estimator.
     pub name: String,
     /// The total variance.
     pub total: (f64, f64),
-    /// The variance with the draws integrated out.
+    /// The variance from subsampling, with the draws integrated out.
     pub subsampling: (f64, f64),
-    /// The variance with all records.
+    /// The variance from the draws, with all records.
     pub monte_carlo: (f64, f64),
 }
 
 impl VariancePoint {
-    /// The analysis in a trace line, if any.
+    /// Returns the analysis in a trace line, if there is one.
     pub fn of(record: &Record) -> Option<Self> {
         let number = |name: &str| record.fields.get(name).and_then(serde_json::Value::as_f64);
         let part = |estimator: &str, part: &str| {
@@ -55,7 +55,6 @@ impl VariancePoint {
     }
 }
 
-/// The analysed points of an estimator, with one of its values at each.
 fn series(
     points: &[VariancePoint],
     name: &str,
@@ -70,7 +69,8 @@ fn series(
     points.iter().filter_map(at).collect()
 }
 
-/// A chart of the variances along a run and a table of the last values, for a report. `None` without points.
+/// Returns a chart of the variances during a run and a table of the last values, for a report. The result is `None` if
+/// there are no points.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

@@ -97,7 +97,7 @@ fn gp(args: &[String]) {
     report(&args[0], &model, &settings);
 }
 
-/// Second-order neighbours of a lattice: the precision `kappa (D − A) + shift I`.
+/// Returns the precision `kappa (D − A) + shift I` of a lattice.
 fn lattice(rows: usize, cols: usize, kappa: f64, shift: f64) -> Sparse {
     let at = |r: usize, c: usize| r * cols + c;
     let mut triplets = Vec::new();
@@ -179,8 +179,8 @@ fn glm(args: &[String]) {
     report("glm", &model, &Settings::default());
 }
 
-/// Counts with exposures on the regions of a graph: a file with, for each region, its count, its exposure, then its
-/// neighbours counted from 0.
+/// Counts with exposures on the regions of a graph. The file has, for each region, its count, its exposure, and the
+/// indices of its neighbours from 0.
 fn graph(args: &[String]) {
     let rows = numbers(&args[0]);
     let n = rows.len();
@@ -212,8 +212,8 @@ fn graph(args: &[String]) {
     report(&args[0], &model, &Settings::default());
 }
 
-/// Counts on a lattice with covariates: a file of rows `count covariate…` and the lattice's size; a second-order field
-/// `kappa (D − A)² + ε I`, intercept and slopes.
+/// Counts on a lattice with covariates. The file has rows `count covariate…`, and the arguments include the lattice's
+/// size. The model is a second-order field `kappa (D − A)² + ε I`, an intercept and slopes.
 fn field(args: &[String]) {
     let rows = numbers(&args[0]);
     let (height, width): (usize, usize) = (args[1].parse().unwrap(), args[2].parse().unwrap());

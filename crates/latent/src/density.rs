@@ -1,10 +1,10 @@
 //! Prior densities of hyperparameters.
 //!
-//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017): they are exponential
+//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017), which are exponential
 //! in a distance from the simpler model without the part. For a standard deviation σ the distance is σ, for a range in
 //! d dimensions range^(−d/2) (Fuglstad, Simpson, Lindgren and Rue 2019), for an autocorrelation √(−log(1 − ρ²)) (Sørbye
-//! and Rue 2017), for the share φ of BYM2 the root of twice its Kullback–Leibler divergence (Riebler and others 2016).
-//! A tail sets the rate: the probability of a value beyond one that the user considers large.
+//! and Rue 2017), for the share φ of BYM2 the root of twice its Kullback–Leibler divergence (Riebler et al. 2016). A
+//! tail sets the rate: the probability of a value beyond a threshold that the user considers large.
 
 use std::sync::Arc;
 
@@ -13,58 +13,60 @@ use jensen_math::special::lgamma;
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorDensity {
-    /// A constant, which adds no density.
+    /// A constant, whose logarithm counts as 0.
     Flat,
-    /// Exponential in value^power: in the standard deviation for the power ½ of a variance or −½ of a precision.
+    /// An exponential density of value^power. The power is ½ if the value is a variance and −½ if it is a precision, so
+    /// that the density is exponential in the standard deviation.
     Power {
         /// The rate of value^power.
         rate: f64,
         /// The power.
         power: f64,
     },
-    /// For a correlation: exponential in √(−log(1 − ρ²)), with equal mass on both signs.
+    /// A density of a correlation that is exponential in √(−log(1 − ρ²)), with equal mass on both signs.
     Correlation {
         /// The rate.
         rate: f64,
     },
-    /// For a share: exponential in a tabulated distance.
+    /// A density of a share that is exponential in a tabulated distance.
     Share {
         /// The rate.
         rate: f64,
-        /// The logarithm of the distance over the share's logit.
+        /// The logarithm of the distance as a function of the share's logit.
         distance: Arc<Curve>,
     },
-    /// Gamma.
+    /// A gamma density.
     Gamma {
         /// The shape.
         shape: f64,
         /// The rate.
         rate: f64,
     },
-    /// Inverse gamma.
+    /// An inverse gamma density.
     InverseGamma {
         /// The shape.
         shape: f64,
         /// The scale.
         scale: f64,
     },
-    /// Log-normal.
+    /// A log-normal density.
     LogNormal {
-        /// Mean of the logarithm.
+        /// The mean of the logarithm.
         mean: f64,
-        /// Its standard deviation.
+        /// The standard deviation of the logarithm.
         sd: f64,
     },
-    /// For a correlation: proportional to (1 − ρ²)^(shape − 1), as of two variables under an LKJ prior.
+    /// A density of a correlation that is proportional to (1 − ρ²)^(shape − 1), as for two variables under an LKJ
+    /// prior.
     Lkj {
-        /// The shape; 1 is uniform.
+        /// The shape. A shape of 1 is uniform.
         shape: f64,
     },
-    /// Beta, on (0, 1).
+    /// A beta density on (0, 1).
     Beta {
-        /// Successes.
+        /// The exponent of the value, plus 1.
         a: f64,
-        /// Failures.
+        /// The exponent of 1 minus the value, plus 1.
         b: f64,
     },
 }
@@ -74,7 +76,7 @@ pub enum PriorDensity {
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
     Deviation {
-        /// ½ of a variance, −½ of a precision, 1 of a scale.
+        /// The power: ½ for a variance, −½ for a precision, and 1 for a scale.
         power: f64,
     },
     /// P(length < U) = α in this number of dimensions.
@@ -82,12 +84,12 @@ pub enum Tail {
         /// The number of dimensions.
         dimensions: f64,
     },
-    /// P(|ρ| > U) = α.
+    /// P(|ρ| > U) = α for a correlation.
     Correlation,
 }
 
 impl Tail {
-    /// The prior with this tail.
+    /// Returns the prior with this tail.
     pub fn density(self, at: f64, probability: f64) -> PriorDensity {
         let strength = -probability.ln();
         match self {
@@ -107,7 +109,7 @@ impl Tail {
 }
 
 impl PriorDensity {
-    /// The logarithm of the density at a value, and its derivative.
+    /// Computes the logarithm of the density at a value, and its derivative.
     pub fn at(&self, value: f64) -> (f64, f64) {
         match self {
             Self::Flat => (0.0, 0.0),
@@ -120,7 +122,8 @@ impl PriorDensity {
             }
             Self::Correlation { rate } => correlation(*rate, value),
             Self::Share { rate, distance } => {
-                // With t = logit φ: log rate − rate·e^c + c + log c′, with c the curve, minus the derivative of φ.
+                // With t = logit φ and the curve c, this is log rate − rate·e^c + c + log c′ minus the log derivative
+                // of φ.
                 let rest = 1.0 - value;
                 let [c, slope, curvature] = distance.at((value / rest).ln());
                 let d = c.exp();
@@ -160,7 +163,7 @@ impl PriorDensity {
         }
     }
 
-    /// The density of a value in units of `unit`, from the density of the value itself.
+    /// Converts the density of a value to the density of the value in units of `unit`.
     #[must_use]
     pub fn in_units(self, unit: f64) -> Self {
         match self {
@@ -184,7 +187,7 @@ impl PriorDensity {
         }
     }
 
-    /// The tail for a standard deviation that is `factor` times value^power.
+    /// Returns the density for a standard deviation that is `factor` times value^power.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {
@@ -196,7 +199,6 @@ impl PriorDensity {
         }
     }
 
-    /// P(φ < at) = probability under a distance.
     pub(crate) fn with_distance(distance: &Arc<Curve>, at: f64, probability: f64) -> Self {
         let [c, ..] = distance.at((at / (1.0 - at)).ln());
         Self::Share {
@@ -206,12 +208,12 @@ impl PriorDensity {
     }
 }
 
-/// log of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
+/// Computes the logarithm of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
 fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     let left = 1.0 - rho * rho;
     let square = -(-rho * rho).ln_1p();
     let mu = square.sqrt();
-    // |ρ|/μ → 1 and dμ/dρ → sign ρ at 0.
+    // At 0, |ρ|/μ → 1 and dμ/dρ → sign ρ.
     let (ratio, by_rho) = match mu > 1e-6 {
         true => (rho.abs() / mu, rho / (left * mu)),
         false => (1.0, rho.signum()),
@@ -226,20 +228,20 @@ fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     )
 }
 
-/// A smooth function from its values at evenly spaced positions: the natural cubic spline, linear beyond its ends.
+/// A smooth function through values at evenly spaced positions: the natural cubic spline, which is linear beyond its
+/// ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     from: f64,
     step: f64,
     values: Vec<f64>,
-    /// Second derivatives.
     curvatures: Vec<f64>,
 }
 
 impl Curve {
-    /// The spline through at least three values, the first at `from`.
+    /// Creates the spline through at least three values, the first of which is at `from`.
     pub fn new(from: f64, step: f64, values: Vec<f64>) -> Self {
-        // The tridiagonal system 1, 4, 1 of the inner curvatures, by elimination.
+        // The inner curvatures solve a tridiagonal system with rows 1, 4, 1.
         let n = values.len();
         let mut curvatures = vec![0.0; n];
         let mut ratio = vec![0.0; n];
@@ -260,7 +262,7 @@ impl Curve {
         }
     }
 
-    /// Value, slope and second derivative.
+    /// Computes the value, the slope and the second derivative.
     pub fn at(&self, x: f64) -> [f64; 3] {
         let (h, last) = (self.step, self.values.len() - 1);
         let position = (x - self.from) / h;
@@ -340,7 +342,7 @@ mod tests {
         ]
     }
 
-    /// The integral up to a value, by the trapezoid rule in an unconstrained coordinate.
+    /// Computes the integral of the density up to a value, by the trapezoidal rule in an unconstrained coordinate.
     fn below(density: &PriorDensity, (low, high): (f64, f64), most: f64) -> f64 {
         let step = 1e-3;
         let points = (-60_000..60_000).map(|i| f64::from(i) * step);

@@ -4,13 +4,13 @@ use std::fmt;
 
 use jensen_run::RunError;
 
-/// The reason why a latent Gaussian model cannot be fitted or used. Non-convergence is a [`jensen_run::Status`], not an
-/// error.
+/// An error in a latent Gaussian model, its data or a request. A fit that does not converge has a
+/// [`jensen_run::Status`] instead of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The observations do not match the likelihood, the design or each other.
     Data(String),
-    /// The prior is invalid: indefinite, disconnected, of the wrong size, or outside its range.
+    /// The prior is indefinite, disconnected, of the wrong size, or outside its range.
     Prior(String),
     /// The combination of likelihood, bound, solver and prior is not supported.
     Unsupported(String),

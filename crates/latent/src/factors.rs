@@ -1,12 +1,12 @@
 //! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
 //!
 //! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) has the linear predictor `w_iᵀz_n + b_i`.
-//! The E-step fits each row's latent Gaussian model (the dual, with one variable per entry of the row); the M-step
+//! The E-step fits each row's latent Gaussian model (the dual, with one variable per entry of the row). The M-step
 //! maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the
-//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved until the objective does not fall. Neither step lowers
-//! `Σ bound_n − ½ ridge Σ |w_i|²`. EM also maximises over the free parameters of the likelihood, one after the other.
-//! With a normal likelihood and a learnt variance, the model is probabilistic principal components (Tipping and Bishop
-//! 1999) with a ridge on the loadings.
+//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved until the objective does not fall. Neither step lowers `Σ
+//! bound_n − ½ ridge Σ |w_i|²`. EM also maximises over the free parameters of the likelihood, one after the other. With
+//! a normal likelihood and a learnt variance, the model is probabilistic principal components (Tipping and Bishop 1999)
+//! with a ridge on the loadings.
 
 use std::sync::Arc;
 
@@ -28,16 +28,16 @@ use crate::{
     Structure, Warm, fit,
 };
 
-/// The model to fit.
+/// A factor model and its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorModel {
-    /// The table, N rows by D columns, with NaN for missing entries.
+    /// The table, an N × D matrix with NaN for missing entries.
     pub table: Dense,
     /// Number of factors K.
     pub factors: usize,
-    /// The density of an entry, of one linear predictor.
+    /// The likelihood of an entry, which has one linear predictor.
     pub likelihood: Likelihood,
-    /// The bound on its expectation.
+    /// The bound on the expected log density of an entry.
     pub bound: SiteBound,
 }
 
@@ -48,11 +48,11 @@ pub struct FactorSettings {
     pub fit: Settings,
     /// Precision of a normal prior on the loadings. It keeps the loadings of separable columns finite.
     pub ridge: f64,
-    /// Nats: EM ends when an iteration gains less than this, in nats.
+    /// EM ends when an iteration gains less than this, in nats.
     pub tolerance: f64,
-    /// Seed of the first loadings.
+    /// Seed of the initial loadings.
     pub seed: u64,
-    /// Names of the likelihood's fixed parameters. EM learns the others from their starting values.
+    /// Names of the likelihood's parameters that are fixed. EM learns the others from their starting values.
     pub fixed: Vec<String>,
 }
 
@@ -72,15 +72,15 @@ impl Default for FactorSettings {
 /// A fitted factor model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorFit {
-    /// w, D × K.
+    /// The loadings w, D × K.
     pub loadings: Dense,
-    /// b, one per column.
+    /// The intercepts b, one per column.
     pub intercepts: Vec<f64>,
     /// Posterior means of the scores, N × K.
     pub scores: Dense,
-    /// Their variances.
+    /// Posterior variances of the scores, N × K.
     pub score_variances: Dense,
-    /// The likelihood with its parameters.
+    /// The likelihood with its fitted parameters.
     pub likelihood: Likelihood,
     /// The sum of the rows' bounds on log p(y | w, b).
     pub bound: f64,
@@ -88,14 +88,14 @@ pub struct FactorFit {
     pub objective: f64,
     /// The status at the end of the fit.
     pub status: Status,
-    /// EM iterations.
+    /// Number of EM iterations.
     pub iterations: u64,
-    /// Seconds of the fit.
+    /// Duration of the fit in seconds.
     pub seconds: f64,
 }
 
 impl FactorFit {
-    /// Mean and variance of the linear predictor of entry (row, column), also of missing entries. It treats the
+    /// Computes mean and variance of the linear predictor of entry (row, column), which may be missing. It treats the
     /// posterior covariance of the scores as diagonal.
     pub fn predictor(&self, row: usize, column: usize) -> (f64, f64) {
         let k = self.loadings.cols;
@@ -109,12 +109,10 @@ impl FactorFit {
     }
 }
 
-/// Loadings and the rows' dual points.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// Column i's (w_i, b_i), K + 1 numbers each.
+    /// (w_i, b_i) of column i, as K + 1 numbers each.
     loadings: Vec<f64>,
-    /// The likelihood's parameters.
     parameters: Vec<f64>,
     objective: f64,
     warm: Vec<Option<Warm>>,
@@ -155,7 +153,6 @@ impl Snapshot for State {
     }
 }
 
-/// A row's posterior.
 struct RowPosterior {
     bound: f64,
     mean: Vec<f64>,
@@ -164,23 +161,18 @@ struct RowPosterior {
 }
 
 struct Em<'a> {
-    /// The smallest value of a parameter of the likelihood.
     least: f64,
     model: &'a FactorModel,
     settings: FactorSettings,
-    /// Observed columns of every row, observed rows of every column.
+    /// The observed columns of each row, and the observed rows of each column.
     columns_of: Vec<Vec<usize>>,
     rows_of: Vec<Vec<usize>>,
-    /// The entries of every column.
     entries: Vec<Observations>,
-    /// Their sites, at the current parameters.
     sites: Vec<Sites>,
 }
 
-/// Evaluations of one search for a parameter.
 const SEARCH: usize = 12;
 
-/// Largest move of a parameter's logarithm in one iteration.
 const FAR: f64 = 2.0;
 
 impl Em<'_> {
@@ -188,7 +180,6 @@ impl Em<'_> {
         self.model.factors + 1
     }
 
-    /// The sites of every column at these parameters of the likelihood.
     fn sites_at(&self, parameters: &[f64]) -> Result<Vec<Sites>, Error> {
         let likelihood = self.model.likelihood.with_values(parameters);
         let sites = |entries: &Observations| {
@@ -207,7 +198,6 @@ impl Em<'_> {
         self.entries.iter().map(sites).collect()
     }
 
-    /// Sites at the parameters of a restored or initial state.
     fn prepared(&mut self, state: &State) -> Result<(), Error> {
         if self.sites.is_empty() {
             self.sites = self.sites_at(&state.parameters)?;
@@ -215,7 +205,6 @@ impl Em<'_> {
         Ok(())
     }
 
-    /// Means and variances of the linear predictors of a column's entries.
     fn marginals(&self, i: usize, rows: &[RowPosterior], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let k = self.model.factors;
         let members = self.rows_of[i].iter();
@@ -230,8 +219,8 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// The M-step of the likelihood's parameters: each free parameter moves to the zero of the derivative of `Σ f` with
-    /// respect to its logarithm, or part of the way if only that lowers the sum.
+    /// The M-step of the likelihood's parameters. Each free parameter moves to the zero of the derivative of `Σ f` with
+    /// respect to its logarithm, or part of the way if only a shorter step lowers the sum.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
@@ -264,7 +253,7 @@ impl Em<'_> {
                 parameters
             };
             let (mut loss, slope, _) = at(&moved(0.0), which)?;
-            // The secant between points on either side of the minimum, after a step downhill.
+            // After a step downhill, the secant is taken between points on either side of the minimum.
             let (mut a, mut at_a) = (0.0, slope);
             let (mut b, mut kept) = (-slope.signum() * 0.1, 0.0);
             for _ in 0..SEARCH {
@@ -315,7 +304,6 @@ impl Em<'_> {
         }
     }
 
-    /// The E-step of one row.
     fn row(&self, n: usize, state: &State) -> Result<RowPosterior, Error> {
         let k = self.model.factors;
         if self.columns_of[n].is_empty() {
@@ -338,7 +326,7 @@ impl Em<'_> {
             data_hash: String::new(),
             simd: String::new(),
         };
-        // A warm start that satisfies the tolerance would hide the gain from new loadings.
+        // A warm start that already satisfies the tolerance would hide the gain from new loadings.
         let mut settings = self.settings.fit;
         let share = self.settings.tolerance / self.model.table.rows as f64;
         settings.tolerance = settings.tolerance.min(0.1 * share);
@@ -369,7 +357,6 @@ impl Em<'_> {
             .collect()
     }
 
-    /// The M-step of one column.
     fn column(&self, i: usize, rows: &[RowPosterior], start: &[f64]) -> Vec<f64> {
         let (k, width) = (self.model.factors, self.width());
         let members = &self.rows_of[i];
@@ -552,11 +539,10 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Normal noise is at least this share of the columns' mean variance, five digits above rounding. The likelihood is
-/// unbounded if the factors reproduce the rows, and a fit that ends at this limit reports it.
+/// Smallest variance of normal noise, relative to the columns' mean variance. It is five digits above rounding. The
+/// likelihood is unbounded if the factors reproduce the rows, and a fit that ends at this limit reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
-/// The smallest variance that EM can learn.
 fn least_variance(model: &FactorModel) -> f64 {
     if model.likelihood.name() != "gaussian" {
         return 0.0;
@@ -569,12 +555,12 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Largest number of columns for principal components, whose eigenvectors then take a second.
+/// Largest number of columns for principal components. At this size, the eigenvectors take a second.
 const WIDEST: usize = 200;
 
-/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers per column, and the variance of the
-/// noise by principal components, which for a complete table are the maximum of the likelihood (Tipping and Bishop
-/// 1999). Missing entries are set to the means of their columns.
+/// Returns the start of a model with normal noise from principal components: the loadings with intercepts, K + 1
+/// numbers per column, and the variance of the noise. For a complete table they maximise the likelihood (Tipping and
+/// Bishop 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);
@@ -596,7 +582,7 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
         .map(|at| dot(&columns[at / d].1, &columns[at % d].1) / n as f64)
         .collect();
     let (values, vectors) = eigen_symmetric(&covariance, d);
-    // Ascending, so the last are the largest.
+    // The eigenvalues are ascending.
     let (rest, largest) = values.split_at(d - k);
     let variance = rest.iter().sum::<f64>() / rest.len() as f64;
     let variance = variance.max(least_variance(model)).max(f64::MIN_POSITIVE);
@@ -614,8 +600,8 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
 /// Fits a factor model under `control`.
 ///
 /// # Errors
-/// Fails if the table has no entries or entries outside the likelihood's domain, there are no factors, the likelihood
-/// has several linear predictors, or the checkpoint belongs to another run.
+/// Fails if the table has no entries or entries outside the likelihood's domain, if there are no factors, if the
+/// likelihood has several linear predictors, or if the checkpoint belongs to another run.
 pub fn fit_factors(
     model: &FactorModel,
     settings: &FactorSettings,

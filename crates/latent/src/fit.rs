@@ -9,21 +9,21 @@ use crate::Sensitivity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// The dual in N variables. If the bound has no convex dual, it is the natural-gradient fixed point in the same
+    /// The dual in N variables. If the bound has no convex dual, this is the natural-gradient fixed point in the same
     /// coordinates.
     Dual,
     /// L-BFGS in the mean and the Cholesky factor of the covariance (Challis and Barber).
     Primal,
     /// L-BFGS in the mean and λ (Opper and Archambeau).
     Opper,
-    /// Coordinate ascent (Khan, Mohamed and Murphy 2012): Gaussian processes only.
+    /// Coordinate ascent (Khan, Mohamed and Murphy 2012), only for Gaussian processes.
     Coordinate,
     /// Expectation maximisation over the points of contact of Jaakkola's bound.
     Em,
 }
 
 impl Solver {
-    /// Every solver.
+    /// All solvers.
     pub const ALL: [Self; 5] = [
         Self::Dual,
         Self::Primal,
@@ -32,7 +32,7 @@ impl Solver {
         Self::Em,
     ];
 
-    /// The solver's name on the command line.
+    /// Returns the solver's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dual => "dual",
@@ -43,7 +43,7 @@ impl Solver {
         }
     }
 
-    /// The solver with this name.
+    /// Returns the solver with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.name() == name)
     }
@@ -56,8 +56,8 @@ pub struct Settings {
     pub solver: Solver,
     /// The duality gap in nats or, without a dual, the estimated improvement at which a fit has converged.
     pub tolerance: f64,
-    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128. By default, each spread
-    /// determines the number of nodes of the trapezoid rule.
+    /// Number of Gauss–Hermite nodes for expectations without a closed form, at most 128. By default, each spread
+    /// determines the number of nodes of the trapezoidal rule.
     pub nodes: Option<usize>,
 }
 
@@ -72,15 +72,15 @@ impl Default for Settings {
     }
 }
 
-/// The starting point: an earlier fit of a model of the same size. A warm start uses the sites' natural parameters `λ
-/// m̄ − α` and λ, which stay sensible when the prior changes.
+/// The starting point from an earlier fit of a model of the same size. A warm start uses the sites' natural parameters
+/// `λ m̄ − α` and λ, which remain suitable when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
-    /// α of the fit.
+    /// The vector α of the fit.
     pub alpha: Vec<f64>,
-    /// λ of the fit.
+    /// The vector λ of the fit.
     pub lambda: Vec<f64>,
-    /// The mean of the linear predictors.
+    /// The means of the linear predictors.
     pub predictor: Vec<f64>,
 }
 
@@ -89,21 +89,21 @@ pub struct Warm {
 pub struct Fit {
     /// The maximised lower bound on log p(y), in nats, with all constants.
     pub bound: f64,
-    /// Dual minus primal objective in nats: the most by which `bound` could still rise. `None` if the bound has no
-    /// convex dual.
+    /// The dual minus the primal objective in nats, which is the most by which `bound` could still rise. It is `None`
+    /// if the bound has no convex dual.
     pub gap: Option<f64>,
-    /// m, one per latent variable.
+    /// The posterior means m, one per latent variable.
     pub mean: Vec<f64>,
-    /// diag V, one per latent variable.
+    /// The posterior variances diag V, one per latent variable.
     pub variance: Vec<f64>,
-    /// offset + W m, one per predictor.
+    /// The means offset + W m of the linear predictors, one per predictor.
     pub predictor_mean: Vec<f64>,
-    /// diag W V Wᵀ, one per predictor.
+    /// The variances diag W V Wᵀ of the linear predictors, one per predictor.
     pub predictor_variance: Vec<f64>,
-    /// α, one per predictor. If the exact expectation couples the predictors of an observation, there is one per pair
-    /// of its categories, starting with the pairs with the reference.
+    /// The vector α, one element per predictor. If the exact expectation couples the predictors of an observation,
+    /// there is one element per pair of its categories, starting with the pairs that contain the reference.
     pub alpha: Vec<f64>,
-    /// λ, of the same length.
+    /// The vector λ, with the same length as `alpha`.
     pub lambda: Vec<f64>,
     /// Derivatives of the bound with respect to the prior and the likelihood's parameters, if requested.
     pub sensitivity: Option<Sensitivity>,
@@ -111,14 +111,14 @@ pub struct Fit {
     pub status: Status,
     /// Number of iterations.
     pub iterations: u64,
-    /// Seconds of the whole fit, including preparation.
+    /// Duration of the whole fit in seconds, including preparation.
     pub seconds: f64,
-    /// Remarks for the user, such as jitter added to the covariance.
+    /// Notes for the user, such as about jitter that was added to the covariance.
     pub notes: Vec<String>,
 }
 
 impl Fit {
-    /// The starting point for the fit of a similar model.
+    /// Returns the starting point for the fit of a similar model.
     pub fn warm(&self) -> Warm {
         Warm {
             alpha: self.alpha.clone(),

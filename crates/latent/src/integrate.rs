@@ -1,12 +1,12 @@
-//! Integration over hyperparameters: explores their posterior around its mode and fits at the points of the integration
-//! rule.
+//! Integration over hyperparameters: explores their posterior around its mode and fits the model at the points of the
+//! integration rule.
 //!
-//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and
-//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. One or
-//! two hyperparameters use the grid of integer z at which h has fallen by less than a few nats. Three to eight use the
-//! points of a central composite design, stretched along each axis and direction in which h falls slowly (Rue, Martino
-//! and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a
-//! mixture over the points.
+//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h, where h is the sum of
+//! the bound and the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes the posterior
+//! approximately standard normal in z. One or two hyperparameters use the grid of integer z at which h has fallen by
+//! less than a few nats. Three to eight use the points of a central composite design, stretched along each axis and
+//! direction in which h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue
+//! 2013). The posterior of the latent variables is a mixture over the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,19 +21,16 @@ use crate::{
     Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
 };
 
-/// Nats below the mode at which the grid ends. Half a per cent of a normal distribution is beyond.
+/// The grid ends this many nats below the mode. Half a per cent of a normal distribution is beyond.
 const FALL: f64 = 5.0;
 
-/// Largest number of points of a grid.
 const MOST: usize = 150;
 
-/// Largest number of hyperparameters on a grid.
 const GRID: usize = 2;
 
-/// Largest number of hyperparameters for integration.
 const LARGEST: usize = 8;
 
-/// The radius of a design's points, in roots of their dimension: INLA's.
+/// The radius of a design's points, in roots of their dimension, as in INLA.
 const RADIUS: f64 = 1.1;
 
 /// Half the distance between the points for second differences, in logarithms.
@@ -42,14 +39,14 @@ const APART: f64 = 0.1;
 /// Smallest extent on a side of an axis, and the extent if there is no fit.
 const NARROW: f64 = 0.3;
 
-/// Largest number of steps on a side of an axis: four and a quarter standard deviations.
+/// Largest number of steps on a side of an axis, which reach four and a quarter standard deviations.
 const FARTHEST: usize = 3;
 
-/// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
+/// A direction with a curvature below this counts as flat. Its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Approximate number of fits for the posterior of the given number of hyperparameters: the number of grid points for a
-/// normal distribution, or of points of the design.
+/// Returns the approximate number of fits for the posterior of a number of hyperparameters: the number of grid points
+/// for a normal distribution, or of points of the design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -63,29 +60,29 @@ pub fn points(dimensions: usize) -> usize {
     }
 }
 
-/// One point of the hyperparameters' posterior.
+/// A point of the integration rule for the hyperparameters' posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its share of the posterior.
+    /// The point's share of the posterior.
     pub weight: f64,
     /// All hyperparameters in unconstrained coordinates.
     pub x: Vec<f64>,
-    /// The prior's hyperparameters.
+    /// The prior's hyperparameters at the point.
     pub theta: Vec<f64>,
-    /// The likelihood with its parameters.
+    /// The likelihood with its parameters at the point.
     pub likelihood: Likelihood,
-    /// The fit there, without sensitivities.
+    /// The fit at the point, without sensitivities.
     pub fit: Fit,
 }
 
-/// The posterior of hyperparameters.
+/// The posterior of the hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integrated {
-    /// The points of the integration rule; their weights add up to 1.
+    /// The points of the integration rule. Their weights add up to 1.
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// The difference from the value by another rule over the same points.
+    /// The difference of `evidence` from the value by another rule over the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
@@ -93,28 +90,26 @@ pub struct Integrated {
 }
 
 impl Integrated {
-    /// The marginal of a quantity with this range, from its value at all hyperparameters in unconstrained coordinates.
+    /// Computes the marginal of a quantity with this range. `value` maps all hyperparameters in unconstrained
+    /// coordinates to the quantity.
     pub fn marginal(&self, range: Range, value: impl Fn(&[f64]) -> f64) -> Marginal {
         let values = self.nodes.nodes.iter().map(|x| range.inward(value(x)));
         Marginal::new(&self.nodes, values.collect(), range)
     }
 }
 
-/// The reason why hyperparameters were not integrated over.
+/// The reason why Jensen did not integrate over the hyperparameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// There are too many hyperparameters.
+    /// There are too many hyperparameters. The value is their number.
     Many(usize),
     /// The time limit or a cancellation ended the exploration.
     Stopped,
 }
 
-/// The map from standard coordinates to hyperparameters.
 pub(crate) struct Frame {
     mode: Vec<f64>,
-    /// Columns V Λ^(−½).
     pub axes: Dense,
-    /// log |V Λ^(−½)|.
     log_volume: f64,
 }
 
@@ -130,7 +125,6 @@ impl Frame {
     }
 }
 
-/// A fit at a point, with the log weight of the point.
 struct Visited {
     x: Vec<f64>,
     fit: Fit,
@@ -201,7 +195,8 @@ pub fn integrate(
     }))
 }
 
-/// Standard coordinates at the mode, by differences of gradients; `None` if it was stopped.
+/// Computes the standard coordinates at the mode, from differences of gradients. The result is `None` if the run was
+/// stopped.
 pub(crate) fn frame(
     surface: &Surface<'_>,
     mode: &[f64],
@@ -239,23 +234,19 @@ pub(crate) fn frame(
     }))
 }
 
-/// The results around the mode.
 struct Explored {
     visited: Vec<Visited>,
-    /// The logarithm of the sum of weights.
     log_sum: f64,
-    /// The difference from the value by another rule over the same points.
     error: f64,
     weighted_nodes: WeightedNodes,
 }
 
-/// log Σ e^w.
 fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
     let all: Vec<f64> = weights.collect();
     jensen_math::special::log_sum_exp_slice(&all)
 }
 
-/// The grid of integer coordinates, from the mode outwards; points without a fit are skipped.
+/// Visits the grid of integer coordinates from the mode outwards, and skips points without a fit.
 fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
@@ -268,7 +259,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Points beyond the end support the extrapolation of splines. At some of them there is no fit.
+    // Points beyond the end support the extrapolation of splines. Some of them have no fit.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
@@ -300,7 +291,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
         }
     }
     let total = log_sum(found.values().map(|v| v.log_weight));
-    // Every other point, with twice the weight.
+    // The second rule uses every other point with twice the weight.
     let even = |point: &Vec<i32>| point.iter().sum::<i32>() % 2 == 0;
     let half = log_sum(
         found
@@ -322,10 +313,10 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     })
 }
 
-/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates are confounded
-/// (resolution V; Box and Hunter 1961).
+/// Returns the signs of the corners of a cube, or of a fraction of the corners in which no two pairs of coordinates are
+/// confounded (resolution V; Box and Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
-    // The last coordinates are products of earlier ones.
+    // The signs of the last coordinates are products of earlier ones.
     let products: &[&[usize]] = match n {
         5 => &[&[0, 1, 2, 3]],
         6 => &[&[0, 1, 2, 3, 4]],
@@ -347,15 +338,14 @@ fn corners(n: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The log posterior along one axis.
 struct Axis {
-    /// Its extent on either side, in standard deviations.
+    /// The extent of the posterior on either side, in standard deviations.
     stretch: [f64; 2],
     curve: Curve,
 }
 
-/// Explores an axis on both sides, first in steps over which a normal distribution falls by one nat and then in larger
-/// ones, to the end. `None` if it was stopped.
+/// Explores an axis on both sides to the end. A normal distribution falls by one nat over each of the first steps, and
+/// later steps are longer. The result is `None` if the run was stopped.
 fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
     let step = 2f64.sqrt();
     let mut stretch = [NARROW; 2];
@@ -404,7 +394,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
     let corners = corners(n);
     let count = corners.len();
     nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
-    // Weights for which the design reproduces mass 1 and variance 1 of a standard normal distribution.
+    // With these weights the design reproduces mass 1 and variance 1 of a standard normal distribution.
     let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
     let mut visited = vec![Visited {

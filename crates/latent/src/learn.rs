@@ -2,11 +2,11 @@
 //! latter gives the mode of their posterior in unconstrained coordinates, from which [`integrate`](crate::integrate)
 //! continues.
 //!
-//! At the dual optimum the derivative of the bound with respect to θ is the partial one (envelope theorem), which the
-//! fit's [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the
-//! parameters in unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line
-//! search on the bound; every inner fit starts from the site parameters of the last accepted one. Each restart begins
-//! at a displaced starting point.
+//! By the envelope theorem, the derivative of the bound with respect to θ at the dual optimum is the partial
+//! derivative, which the fit's [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps
+//! (BFGS) move the parameters in unconstrained coordinates, which are logarithms of positive parameters and logits of
+//! parameters between bounds. A line search on the bound limits each step. Every inner fit starts from the site
+//! parameters of the last accepted fit. Each restart begins at a displaced starting point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,22 +21,22 @@ use crate::{
     Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
 };
 
-/// Settings for learning hyperparameters.
+/// Settings of the search for hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnSettings {
-    /// Settings of the inner fits. Their tolerance limits the accuracy of a restart's bound.
+    /// Settings of the inner fits. Their tolerance limits the accuracy of the bound.
     pub fit: Settings,
-    /// The numbers of the likelihood's learnt parameters, each with its prior.
+    /// The indices of the likelihood's learnt parameters, each with its prior.
     pub likelihood: Vec<(usize, PriorDensity)>,
     /// Whether the objective includes the priors of hyperparameters.
     pub priors: bool,
-    /// Number of starts beyond the first.
+    /// Number of additional starts after the first.
     pub restarts: u32,
     /// Standard deviation of a restart's displacement in unconstrained coordinates.
     pub spread: f64,
     /// A start ends when the estimated gain of the next step is less than this, in nats.
     pub tolerance: f64,
-    /// Steps of one start.
+    /// Largest number of steps of one start.
     pub max_steps: u32,
     /// Seed of the displacements.
     pub seed: u64,
@@ -58,33 +58,31 @@ impl Default for LearnSettings {
     }
 }
 
-/// Learned hyperparameters and their fit.
+/// Learned hyperparameters and the fit at these values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// All parameters in unconstrained coordinates, first the prior's, then the likelihood's.
+    /// All parameters in unconstrained coordinates, first the prior's and then the likelihood's.
     pub x: Vec<f64>,
-    /// The prior's hyperparameters, in its order.
+    /// The prior's hyperparameters, in the order of [`Prior::parameters`].
     pub theta: Vec<f64>,
-    /// The likelihood with its parameters.
+    /// The likelihood with its learned parameters.
     pub likelihood: Likelihood,
-    /// The fit there, with sensitivities.
+    /// The fit at these parameters, with sensitivities.
     pub fit: Fit,
     /// The status of the search. The fit has a separate status.
     pub status: Status,
-    /// Steps taken, restarts included.
+    /// Number of steps, including those of restarts.
     pub iterations: u64,
-    /// Seconds of the whole search.
+    /// Duration of the whole search in seconds.
     pub seconds: f64,
-    /// The objective at the end of each start.
+    /// The objective at the end of each start, in nats.
     pub starts: Vec<f64>,
-    /// The end of the run's time, by its clock.
     pub(crate) until: f64,
 }
 
-/// Largest move of a coordinate in one step: a factor e² for a positive parameter.
+/// Largest move of a coordinate in one step, which is a factor e² for a positive parameter.
 const LARGEST: f64 = 2.0;
 
-/// The state of the search.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     x: Vec<f64>,
@@ -92,16 +90,13 @@ struct State {
     objective: f64,
     bound: f64,
     gradient: Vec<f64>,
-    /// Inverse Hessian of −objective, column by column; empty before the first step.
+    /// The inverse Hessian of −objective, column by column, or empty before the first step.
     inverse: Vec<f64>,
     warm: Warm,
     steps: u64,
-    /// Number of fits so far, including earlier starts.
     evaluations: u64,
-    /// The best point so far.
     best: Vec<f64>,
     best_objective: f64,
-    /// The objectives of finished starts.
     starts: Vec<f64>,
 }
 
@@ -148,17 +143,14 @@ impl Snapshot for State {
     }
 }
 
-/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
     clock: &'a dyn Clock,
     cancel: Option<&'a AtomicBool>,
-    /// The end of the time, by the clock.
     until: f64,
 }
 
 impl<'a> Watch<'a> {
-    /// For a run that is about to start or continue.
     pub(crate) fn new(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);
@@ -169,7 +161,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// For the work after a search in the same run.
     pub(crate) fn after(learned: &Learned, control: &Control<'a>) -> Self {
         Self {
             clock: control.clock,
@@ -182,7 +173,6 @@ impl<'a> Watch<'a> {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
-    /// A fit inside the search, with its own loop and without an observer. `None` if it was stopped.
     fn fit(
         &self,
         model: &LatentModel,
@@ -218,14 +208,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The objective at a point.
 pub(crate) struct Evaluated {
     pub fit: Fit,
     pub objective: f64,
     pub gradient: Vec<f64>,
 }
 
-/// A model as a function of its hyperparameters in unconstrained coordinates.
 pub(crate) struct Surface<'a> {
     prior: &'a dyn Prior,
     model: &'a LatentModel,
@@ -258,13 +246,11 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// Values of all hyperparameters at x.
     fn values(&self, x: &[f64]) -> Vec<f64> {
         let each = self.parameters.iter().zip(x);
         each.map(|(p, x)| p.range.outward(*x)).collect()
     }
 
-    /// The prior's hyperparameters and the model at x.
     pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
         let values = self.values(x);
         let (theta, own) = values.split_at(self.prior.parameters().len());
@@ -280,7 +266,7 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// The log priors at x, in the coordinates of x, or 0 if they are not part of the objective.
+    /// Computes the log priors in the coordinates of x, or 0 if they are not part of the objective.
     pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
         match self.settings.priors {
             true => self.log_prior(x).0,
@@ -288,7 +274,6 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// The log priors at x, in the coordinates of x, with their slopes.
     fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
         let mut sum = 0.0;
         let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {
@@ -301,7 +286,7 @@ impl<'a> Surface<'a> {
         (sum, slopes)
     }
 
-    /// The fit at x without derivatives, and the objective there; `None` if it was stopped.
+    /// Computes the fit at x without derivatives, and the objective there. The result is `None` if the fit was stopped.
     pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
         let (_, model) = self.model_at(x)?;
         let Some(fit) = self
@@ -314,7 +299,7 @@ impl<'a> Surface<'a> {
         Ok(Some((fit, objective)))
     }
 
-    /// The objective at x with its gradient; `None` if the fit was stopped.
+    /// Computes the objective at x with its gradient. The result is `None` if the fit was stopped.
     pub(crate) fn evaluate(
         &self,
         x: &[f64],
@@ -357,7 +342,6 @@ struct Search<'a> {
     surface: Surface<'a>,
     evaluations: u64,
     error: Option<Error>,
-    /// Whether an interrupt ended the last evaluation.
     stopped: bool,
 }
 
@@ -377,12 +361,12 @@ impl Search<'_> {
         }
     }
 
-    /// Start number `k`: the starting values of the parameters, displaced for k > 0.
+    /// Returns start number `k`. For k > 0, the starting values are displaced.
     fn start(&self, k: u64) -> Vec<f64> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
         (self.surface.parameters.iter())
             .map(|p| {
-                // A triangular displacement, which is bounded and has the given standard deviation.
+                // A triangular displacement is bounded and has the given standard deviation.
                 let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
                 let shift = if k == 0 {
                     0.0
@@ -416,7 +400,6 @@ impl Search<'_> {
         })
     }
 
-    /// Ends a start. Returns the state of the next start, or the status after the last.
     fn next_start(&mut self, state: &mut State, status: Status) -> Option<Status> {
         state.starts.push(state.objective);
         while state.starts.len() <= self.settings().restarts as usize {
@@ -430,7 +413,7 @@ impl Search<'_> {
                     *state = next;
                     return None;
                 }
-                // If the model cannot be fitted at a start, that start has failed.
+                // A start at which the model cannot be fitted has failed.
                 Err(_) => state.starts.push(f64::NEG_INFINITY),
             }
         }
@@ -438,19 +421,19 @@ impl Search<'_> {
     }
 }
 
-/// A point of the line search.
 struct Reached {
     x: Vec<f64>,
     at: Evaluated,
 }
 
 impl State {
-    /// The quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the bound's slope along it.
+    /// Computes the quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the slope of the bound
+    /// along it.
     fn ascent(&mut self) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
             true => {
-                // Without curvature: a step of at most a half in the largest coordinate.
+                // Without curvature, the step changes the largest coordinate by at most a half.
                 let largest = self.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
                 let scale = 0.5 / largest.max(1e-300);
                 self.gradient.iter().map(|g| scale.min(1.0) * g).collect()
@@ -471,7 +454,6 @@ impl State {
         (direction, slope)
     }
 
-    /// Moves to a point of the line search and updates the curvature.
     fn move_to(&mut self, reached: Reached) {
         let Reached { x, at } = reached;
         let Evaluated {
@@ -498,7 +480,6 @@ impl State {
 }
 
 impl Search<'_> {
-    /// The end of a start, when the estimated gain of the next step is negligible.
     fn settled(&self, state: &State, slope: f64) -> Option<Status> {
         let tolerance = self.settings().tolerance;
         let done = 0.5 * slope <= tolerance && !state.inverse.is_empty()
@@ -516,7 +497,6 @@ impl Search<'_> {
         })
     }
 
-    /// Shortens the step until the bound rises enough.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<Reached> {
         let mut t = 1.0;
         loop {
@@ -539,7 +519,7 @@ impl Search<'_> {
         }
     }
 
-    /// Ends a start with a status. The status of the last start is the status of the run.
+    /// The status of the last start is the status of the run.
     fn end_start(&mut self, state: &mut State, line: Record, status: Status) -> Step {
         match self.next_start(state, status) {
             Some(status) => Step::finish(line, status),
@@ -561,7 +541,7 @@ impl Algorithm for Search<'_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        // A resumed run has counted these before.
+        // A resumed run has already counted these fits.
         self.evaluations = self.evaluations.max(state.evaluations);
         let before = state.clone();
         let step = self.step_on(state, iteration);
@@ -656,15 +636,15 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// Learns the hyperparameters of a prior, and the likelihood's parameters in the settings, by maximising the bound,
-/// plus the log priors if they apply.
+/// Learns the hyperparameters of a prior, and the likelihood's parameters in the settings, by maximising the bound.
+/// With [`LearnSettings::priors`], the objective also contains the log priors.
 ///
-/// `model` gives everything except the structure of the prior, which comes from `prior`. One step of the run is one
-/// accepted step of the search. The trace has the bound, the number of the start and the estimated gain of the next
-/// step.
+/// `model` supplies everything except the structure of the prior, which comes from `prior`. One step of the run is one
+/// accepted step of the search. The trace contains the bound, the number of the start and the estimated gain of the
+/// next step.
 ///
 /// # Errors
-/// Returns the errors of [`fit`] at the first start, or a checkpoint of another run.
+/// Returns the errors of [`fit`] at the first start, or an error if the checkpoint belongs to another run.
 pub fn learn(
     prior: &dyn Prior,
     model: &LatentModel,
@@ -696,7 +676,7 @@ pub fn learn(
         (status, _) => status,
     };
     let (theta, at) = search.surface.model_at(&x)?;
-    // From the end of the search this takes a few iterations, which run regardless of the time limit.
+    // From the end of the search this fit takes a few iterations, which run regardless of the time limit.
     let unhurried = Watch {
         until: f64::INFINITY,
         cancel: None,

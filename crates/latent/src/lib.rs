@@ -1,29 +1,29 @@
 //! Latent Gaussian models by dual variational inference.
 //!
-//! Latent variables z ~ N(μ, Σ), observations y_n with density p(y_n | η_n) and η = offset + W z. The posterior is
-//! approximated by a Gaussian N(m, V) that maximises a lower bound on log p(y); for the bounds with a convex dual
-//! (Khan, Aravkin, Friedlander and Seeger 2013) the duality gap certifies the distance from the optimum in nats.
+//! A model has latent variables z ~ N(μ, Σ) and observations y_n with density p(y_n | η_n), where η = offset + W z. The
+//! posterior is approximated by a Gaussian N(m, V) that maximises a lower bound on log p(y). For bounds with a convex
+//! dual (Khan, Aravkin, Friedlander and Seeger 2013), the duality gap certifies the distance from the optimum in nats.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `density` | prior densities of hyperparameters |
-//! | `structure` | what a prior is to a solver; hyperparameters and how their gradients flow |
-//! | `model` | prior, design, likelihood, bound and observations; what is refused |
+//! | `structure` | the interface of priors to solvers; hyperparameters and their gradients |
+//! | `model` | prior, design, likelihood, bound and observations, and their checks |
 //! | `fit` | settings and results |
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
 //! | `learn` | hyperparameters by maximising the bound |
-//! | `integrate` | hyperparameters integrated over |
+//! | `integrate` | integration over hyperparameters |
 //! | `predict` | the posterior at new locations |
 //! | `readout` | latent variables in other units and from other origins |
-//! | `loo` | each observation predicted from the others |
-//! | `tightness` | how far the bound lies from the expectation that it stands for |
+//! | `loo` | the prediction of each observation from the others |
+//! | `tightness` | the distance of the bound from the expectation that it replaces |
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `likelihood` | the densities of observations, one row each |
 //! | `site` | likelihood × bound: the table of sites |
 //! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
-//! | `error` | what can be wrong with a model or its data |
+//! | `error` | errors of a model or its data |
 
 #![cfg_attr(
     not(test),

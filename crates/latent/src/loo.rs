@@ -1,4 +1,4 @@
-//! Leave-one-out predictions, by removing the site of an observation from the posterior.
+//! Leave-one-out predictions, by removal of an observation's site from the posterior.
 
 use jensen_math::quadrature::gauss_hermite;
 use jensen_math::special::log_sum_exp_slice;
@@ -6,17 +6,17 @@ use jensen_math::special::log_sum_exp_slice;
 use crate::linear::kernels::map;
 use crate::{Fit, LatentModel};
 
-/// Nodes of the quadrature over a linear predictor.
+/// Number of nodes of the quadrature over a linear predictor.
 const NODES: usize = 32;
 
 /// Smallest share of a predictor's precision that remains without its own observation.
 const LEFT: f64 = 1e-9;
 
-/// log p(y_i | the other observations) at the fit's hyperparameters, in nats, one per observation.
+/// Computes log p(y_i | the other observations) at the fit's hyperparameters, in nats, one per observation.
 ///
 /// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ =
-/// 1/v − λ: this is exact for normal noise, and otherwise as accurate as the Gaussian approximation. `None` if
-/// observations are categories, whose density depends on several predictors.
+/// 1/v − λ. This is exact for normal noise, and otherwise as accurate as the Gaussian approximation. The result is
+/// `None` if observations are categories, whose density depends on several predictors.
 pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     if model.likelihood.categories().is_some() {
         return None;

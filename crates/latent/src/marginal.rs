@@ -1,10 +1,10 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
-//! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends;
-//! for two, a spline of splines through the rows of the grid. Around a design the log posterior is a sum of functions
-//! of one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis, and of
-//! products of coordinates that make it exact at the corners, which are known from the design. Nodes with these
-//! densities then represent the posterior: a hyperparameter is a linear function of the coordinates.
+//! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends.
+//! For two, it is a spline of splines through the rows of the grid. Around a design the log posterior is a sum of
+//! functions of one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each of them a spline along its
+//! axis, and of products of coordinates that make it exact at the corners of the design. Nodes with these densities
+//! then represent the posterior: a hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,18 @@ use crate::density::Curve;
 use crate::linear::kernels::dot;
 use crate::{Range, lattice};
 
-/// Spacing of the nodes between the points of a grid.
 const FINE: f64 = 0.25;
 
-/// Standard coordinates beyond the outermost points that nodes may have.
+/// Nodes extend this far beyond the outermost points, in standard coordinates.
 const BEYOND: f64 = 8.0;
 
-/// Nats below the largest value at which nodes end. Less than a hundred-thousandth of the mass is beyond.
+/// Nodes end this many nats below the largest value. Less than a hundred-thousandth of the mass is beyond.
 const DEEP: f64 = 14.0;
 
-/// Nodes around a design.
 const NODES: usize = 1024;
 
-/// Nodes with their shares, in standard coordinates or as hyperparameters in unconstrained ones.
+/// Nodes with their shares of the posterior. They are in standard coordinates or are hyperparameters in unconstrained
+/// coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightedNodes {
     pub nodes: Vec<Vec<f64>>,
@@ -36,7 +35,6 @@ pub(crate) struct WeightedNodes {
 }
 
 impl WeightedNodes {
-    /// The same shares in other coordinates.
     pub(crate) fn mapped(self, map: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         Self {
             nodes: self.nodes.iter().map(|node| map(node)).collect(),
@@ -44,7 +42,6 @@ impl WeightedNodes {
         }
     }
 
-    /// From log densities.
     fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);
         Self {
@@ -55,9 +52,9 @@ impl WeightedNodes {
     }
 
     /// Builds the nodes from the log posterior at integer points in one or two coordinates, and from the log prior at
-    /// any point. Splines interpolate the former, or the points themselves are the nodes if they are too few. Beyond
-    /// the grid the log posterior is the smaller of two continuations: its own straight line, and a straight line of
-    /// the log likelihood plus the prior. A prior may fall faster than a line.
+    /// any point. Splines interpolate the log posterior, unless the points are too few and serve as nodes themselves.
+    /// Beyond the grid the log posterior is the smaller of two continuations: its own straight line, and a straight
+    /// line of the log likelihood plus the prior. A prior may fall faster than a line.
     pub(crate) fn of_grid(
         values: &BTreeMap<Vec<i32>, f64>,
         log_prior: impl Fn(&[f64]) -> f64,
@@ -82,10 +79,10 @@ impl WeightedNodes {
         Self::new(nodes, &logs, FINE)
     }
 
-    /// Builds the nodes from the log posterior along each axis, as if it were additive, and its values at corners.
+    /// Builds the nodes from the log posterior along each axis, as if it were additive, and from its values at corners.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
         const STEP: f64 = 0.05;
-        // Nodes and their cumulative shares, axis by axis.
+        // The nodes and their cumulative shares, axis by axis.
         let tables: Vec<Vec<(f64, f64)>> = axes
             .iter()
             .map(|axis| {
@@ -131,7 +128,6 @@ struct Slice {
 }
 
 impl Slice {
-    /// Through the longest run of neighbours, at least three.
     fn new(points: &[(i32, f64)]) -> Option<Self> {
         let run = longest(points);
         Some(Self {
@@ -156,7 +152,8 @@ struct Plane {
     rows: Vec<(i32, Slice)>,
 }
 
-/// A function at fine coordinates, by splines through its values at integers. `None` if they are too few.
+/// Computes a function at fine coordinates, by splines through its values at integers. The result is `None` if there
+/// are too few values.
 fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
     let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
     let dimensions = values.keys().next().map_or(0, Vec::len);
@@ -175,7 +172,6 @@ fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
 }
 
 impl Plane {
-    /// A plane through these values. `None` if there are no three rows of three.
     fn new(values: &BTreeMap<Vec<i32>, f64>) -> Option<Self> {
         let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
         for (node, log) in values {
@@ -191,24 +187,22 @@ impl Plane {
         Some(Self { rows })
     }
 
-    /// Its values at one first coordinate, as a function of the second.
     fn column(&self, z: f64) -> Option<Slice> {
         let points: Vec<(i32, f64)> = self.rows.iter().map(|(w, row)| (*w, row.at(z))).collect();
         Slice::new(&points)
     }
 }
 
-/// The part of the log posterior at corners beyond the sum over axes, as products of coordinates. They vanish on the
-/// axes and agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level
-/// design).
+/// The log posterior at corners minus the sum over axes, as products of coordinates. The products vanish on the axes
+/// and agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level design).
 struct Interactions {
     /// The distance of corners from the mode on either side of each axis.
     extents: Vec<[f64; 2]>,
-    /// The mean over corners: the share of products of two squares.
+    /// The mean over corners, for products of two squares.
     level: f64,
-    /// By one sign: products of a coordinate and a square.
+    /// The effects of one sign, for products of a coordinate and a square.
     single: Vec<f64>,
-    /// By two signs: products of two coordinates.
+    /// The effects of two signs, for products of two coordinates.
     pairs: Vec<(usize, usize, f64)>,
 }
 
@@ -246,8 +240,8 @@ impl Interactions {
         }
     }
 
-    /// Nats to add at a point. Coordinates beyond the corners are moved to the corners, because nothing is known
-    /// beyond.
+    /// Computes the correction at a point in nats. Coordinates beyond the corners are moved to the corners, because the
+    /// values beyond them are unknown.
     fn at(&self, z: &[f64]) -> f64 {
         let share = |k: usize| {
             let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
@@ -271,7 +265,6 @@ impl Interactions {
     }
 }
 
-/// The quantile of a tabulated distribution.
 fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     let above = table.partition_point(|(_, below)| *below < share);
     if above == 0 || above == table.len() {
@@ -281,21 +274,19 @@ fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     z0 + (z1 - z0) * (share - s0) / (s1 - s0)
 }
 
-/// The longest run of neighbours.
 fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
     (points.chunk_by(|a, b| a.0 + 1 == b.0))
         .max_by_key(|run| run.len())
         .unwrap_or_default()
 }
 
-/// The spline through the longest run of neighbours, at least three.
+/// Returns the spline through the longest run of neighbours, if it has at least three points.
 fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     let run = longest(points);
     let values = run.iter().map(|(_, value)| *value).collect();
     (run.len() > 2).then(|| Curve::new(f64::from(run[0].0), 1.0, values))
 }
 
-/// Fine coordinates around integers.
 fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
     let least = f64::from(whole.clone().min().unwrap_or(0)) - BEYOND;
     let most = f64::from(whole.max().unwrap_or(0)) + BEYOND;
@@ -304,7 +295,7 @@ fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
         .take_while(move |z| *z <= most)
 }
 
-/// The posterior of a hyperparameter: a mixture of normal distributions of its unconstrained coordinate.
+/// The posterior of a hyperparameter, as a mixture of normal distributions of its unconstrained coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marginal {
     range: Range,
@@ -314,8 +305,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// The marginal of a coordinate with these values at the weighted nodes: normal kernels between them, shrunk
-    /// towards the mean so that mean and variance are preserved.
+    /// Computes the marginal of a coordinate with these values at the weighted nodes. Normal kernels between the nodes
+    /// are shrunk towards the mean so that mean and variance are preserved.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
         let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);
@@ -331,15 +322,15 @@ impl Marginal {
         }
     }
 
-    /// The quantile on the natural scale.
+    /// Computes a quantile on the natural scale.
     pub fn quantile(&self, p: f64) -> f64 {
         let sds = vec![self.sd; self.centres.len()];
         self.range
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// Mean and standard deviation of the middle 99.9 % on the natural scale. Outside that range a precision, for
-    /// example, may have neither.
+    /// Computes mean and standard deviation of the middle 99.9 % on the natural scale. The mean and the standard
+    /// deviation of the whole distribution need not exist, for example for a precision.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -361,7 +352,7 @@ impl Marginal {
     }
 }
 
-/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by bisection.
+/// Computes a quantile of a mixture of normal distributions to 1e-10 of its width, by bisection.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);

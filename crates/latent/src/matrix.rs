@@ -1,22 +1,22 @@
-//! Plain matrices for the interface of the crate.
+//! Matrices in the interface of the crate.
 
 use faer::{MatMut, MatRef};
 
 use crate::Error;
 
-/// A dense matrix, column by column.
+/// A dense matrix, stored column by column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
-    /// Element (i, j) is `data[j * rows + i]`.
+    /// The elements. Element (i, j) is `data[j * rows + i]`.
     pub data: Vec<f64>,
 }
 
 impl Dense {
-    /// A matrix of zeros.
+    /// Creates a matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self {
             rows,
@@ -25,7 +25,7 @@ impl Dense {
         }
     }
 
-    /// The matrix whose element (i, j) is `f(i, j)`.
+    /// Creates the matrix whose element (i, j) is `f(i, j)`.
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
         let mut data = Vec::with_capacity(rows * cols);
         for j in 0..cols {
@@ -36,28 +36,28 @@ impl Dense {
         Self { rows, cols, data }
     }
 
-    /// Element (i, j).
+    /// Returns element (i, j).
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.rows + i]
     }
 
-    /// Column `j`.
+    /// Returns column `j`.
     pub fn col(&self, j: usize) -> &[f64] {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// A view for factorisations and products.
+    /// Returns a view for factorisations and products.
     pub fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }
 
-    /// A mutable view.
+    /// Returns a mutable view.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }
 }
 
-/// A sparse matrix in compressed-column form. Row numbers ascend within a column, without duplicates. A symmetric
+/// A sparse matrix in compressed-column form. Row indices ascend within a column, without duplicates. A symmetric
 /// matrix stores both triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
@@ -65,16 +65,17 @@ pub struct Sparse {
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
-    /// Column `j` holds the entries `col_start[j]..col_start[j + 1]`; length `cols + 1`.
+    /// Start of every column. Column `j` has the entries `col_start[j]..col_start[j + 1]`, and the length is `cols +
+    /// 1`.
     pub col_start: Vec<usize>,
-    /// Row of every entry.
+    /// The row of every entry.
     pub row: Vec<usize>,
-    /// Value of every entry.
+    /// The value of every entry.
     pub value: Vec<f64>,
 }
 
 impl Sparse {
-    /// The matrix of triplets (row, column, value) in any order. Duplicates are summed.
+    /// Creates the matrix of triplets (row, column, value) in any order. Duplicates are summed.
     ///
     /// # Errors
     /// Fails if a triplet lies outside the matrix.
@@ -115,7 +116,7 @@ impl Sparse {
         Ok(matrix)
     }
 
-    /// The identity.
+    /// Creates an identity matrix.
     pub fn identity(n: usize) -> Self {
         Self {
             rows: n,
@@ -126,23 +127,23 @@ impl Sparse {
         }
     }
 
-    /// Number of stored entries.
+    /// Returns the number of stored entries.
     pub fn len(&self) -> usize {
         self.row.len()
     }
 
-    /// Whether it has no stored entries.
+    /// Whether the matrix has no stored entries.
     pub fn is_empty(&self) -> bool {
         self.row.is_empty()
     }
 
-    /// Rows and values of column `j`.
+    /// Returns the rows and the values of column `j`.
     pub fn col(&self, j: usize) -> (&[usize], &[f64]) {
         let range = self.col_start[j]..self.col_start[j + 1];
         (&self.row[range.clone()], &self.value[range])
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transpose(&self) -> Self {
         let mut col_start = vec![0; self.rows + 1];
         for &i in &self.row {
@@ -171,7 +172,7 @@ impl Sparse {
         }
     }
 
-    /// Matrix times vector.
+    /// Computes the product of the matrix and a vector.
     ///
     /// # Panics
     /// Panics if `x` does not have one element per column.
@@ -187,7 +188,7 @@ impl Sparse {
         out
     }
 
-    /// Transposed matrix times vector.
+    /// Computes the product of the transposed matrix and a vector.
     ///
     /// # Panics
     /// Panics if `x` does not have one element per row.

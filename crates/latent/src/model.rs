@@ -1,34 +1,32 @@
-//! A model: prior, design, likelihood and bound, with its observations.
+//! A latent Gaussian model: prior, design, likelihood, bound and observations.
 
 use rayon::prelude::*;
 
 use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 
-/// The observed values.
+/// The observations of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// y, one per observation. For a multinomial response it is the number of the category.
+    /// The response y, one per observation. A multinomial response is the index of the category.
     pub response: Vec<f64>,
     /// Exposure of Poisson and negative binomial counts. The default is 1.
     pub exposure: Option<Vec<f64>>,
     /// Number of trials of binomial counts. The default is 1.
     pub trials: Option<Vec<f64>>,
-    /// Added to the linear predictors, one per predictor.
+    /// Offsets of the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
 }
 
 impl Observations {
-    /// Exposure of observation `i`.
     pub(crate) fn exposure_of(&self, i: usize) -> f64 {
         self.exposure.as_ref().map_or(1.0, |e| e[i])
     }
 
-    /// Number of trials of observation `i`.
     pub(crate) fn trials_of(&self, i: usize) -> f64 {
         self.trials.as_ref().map_or(1.0, |t| t[i])
     }
 
-    /// Responses alone.
+    /// Creates observations that consist only of responses.
     pub fn new(response: Vec<f64>) -> Self {
         Self {
             response,
@@ -44,21 +42,21 @@ pub struct LatentModel {
     pub prior: Structure,
     /// The design, which maps latent variables to linear predictors.
     pub design: Design,
-    /// The density of an observation.
+    /// The likelihood of an observation.
     pub likelihood: Likelihood,
-    /// The bound to optimise.
+    /// The bound on the expected log likelihood.
     pub bound: SiteBound,
-    /// The data.
+    /// The observations.
     pub observations: Observations,
 }
 
 impl LatentModel {
-    /// Number of linear predictors N.
+    /// Returns the number N of linear predictors.
     pub fn predictors(&self) -> usize {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
-    /// Number of rows of the design: the number of predictors, unless contrasts of categories replace them.
+    /// Returns the number of predictors, unless contrasts of categories replace them.
     pub(crate) fn design_rows(&self) -> usize {
         match &self.design {
             Design::Identity => self.prior.len(),
@@ -71,8 +69,8 @@ impl LatentModel {
     /// Checks for errors that no solver can handle.
     ///
     /// # Errors
-    /// Fails for sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound
-    /// that the likelihood does not have, or a covariance that is not symmetric.
+    /// Fails if sizes do not match, if numbers are not finite, if responses are outside the likelihood's domain, if the
+    /// likelihood does not have the bound, or if a covariance is not symmetric.
     pub fn check(&self) -> Result<(), Error> {
         self.check_bound()?;
         self.check_observations()?;
@@ -106,7 +104,6 @@ impl LatentModel {
         Ok(())
     }
 
-    /// The error that the bound is not available, with the available ones.
     pub(crate) fn bound_refused(&self) -> Error {
         let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
         Error::Unsupported(format!(
@@ -253,7 +250,6 @@ fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// Whether a covariance is symmetric up to rounding.
 pub(crate) fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
     let n = sigma.rows;
     let scale = (0..n).map(|i| sigma.get(i, i).abs()).fold(0.0, f64::max);

@@ -11,15 +11,17 @@ use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
 use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
-/// The posterior mean and variance of each new linear predictor, without offset.
+/// Computes the posterior mean and variance of each new linear predictor, without offset.
 ///
-/// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance `Var z* − diag K* Wᵀ (Λ⁻¹ +
-/// WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is [`Fit::warm`](crate::Fit::warm) of a
-/// fit of `model`. The cost is one factorisation and, for a dense prior, N² operations per new location; under a sparse
-/// precision, one solve per row whose latent variables are not neighbours.
+/// For new latent variables z* with `K* = Cov(z*, z)`, the mean is `E z* − K* Wᵀα` and the variance is `Var z* − diag
+/// K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`. For rows w of another design they are `wᵀm` and `wᵀVw`. `solution` is
+/// [`Fit::warm`](crate::Fit::warm) of a fit of `model`. The cost is one factorisation and, for a dense prior, N²
+/// operations per new location. Under a sparse precision it is one solve per row whose latent variables are not
+/// neighbours.
 ///
 /// # Errors
-/// Fails for mismatched sizes, new latent variables under a sparse precision, or a prior that a fit rejects.
+/// Fails if sizes do not match, if there are new latent variables under a sparse precision, or if a fit would reject
+/// the prior.
 pub fn predict(
     model: &LatentModel,
     solution: &Warm,
@@ -51,16 +53,16 @@ pub fn predict(
         .collect())
 }
 
-/// Joint draws of new linear predictors (without offset) from the posterior. Each draw has one number per location, and
+/// Draws new linear predictors (without offset) jointly from the posterior. Each draw has one number per location, and
 /// draws follow one another.
 ///
 /// New latent variables need their prior covariance with each other, `joint`. A draw depends only on the seed and its
 /// number. `numbers` selects the draws. The cost is that of [`predict`] and, for K new latent variables or locations
-/// under a dense prior, one factorisation of a K × K matrix and K² operations per draw; under a sparse precision, half
-/// a solve per draw.
+/// under a dense prior, one factorisation of a K × K matrix and K² operations per draw. Under a sparse precision it is
+/// half a solve per draw.
 ///
 /// # Errors
-/// Fails as [`predict`] does, and for a `joint` that is missing or has another size.
+/// Fails as [`predict`] does, and if `joint` is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,
@@ -124,7 +126,6 @@ pub fn draw(
 
 const DRAWS: Purpose = Purpose::new("latent joint draws");
 
-/// A fitted model at its solution, factorised.
 pub(crate) struct Known<'a> {
     model: Cow<'a, LatentModel>,
     solution: Cow<'a, Warm>,
@@ -135,7 +136,7 @@ impl<'a> Known<'a> {
     pub(crate) fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
         model.check()?;
         let n = model.predictors();
-        // If the bound leaves the predictors of an observation uncoupled, the solution has one number per predictor.
+        // If the bound does not couple the predictors of an observation, the solution has one number per predictor.
         let (model, solution) = match solution.alpha.len() == n {
             true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
             false => (with_contrasts(model), warm_with_contrasts(model, solution)),
@@ -164,7 +165,6 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// m.
     fn latent_mean(&mut self) -> Vec<f64> {
         let (model, solution) = (self.model.as_ref(), self.solution.as_ref());
         let own: Vec<f64> = match &model.observations.offset {
@@ -177,7 +177,6 @@ impl<'a> Known<'a> {
             .latent_mean(model, &solution.alpha, &solution.lambda, &own)
     }
 
-    /// Means of the new linear predictors.
     fn mean(&mut self, query: &Query) -> Result<Vec<f64>, Error> {
         let latents = self.model.prior.len();
         match query {
@@ -204,8 +203,8 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A square root of the posterior covariance of locations, from their prior covariance and their covariance with
-    /// the latent variables.
+    /// Computes a square root of the posterior covariance of locations, from their prior covariance and their
+    /// covariance with the latent variables.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
             Geometry::Wide(g) => {
@@ -235,7 +234,7 @@ fn times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// `Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G` with the Gram matrix G.
+/// Computes `Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G` with the Gram matrix G.
 fn inner(model: &LatentModel, g: &narrow::Narrow, solution: &Warm) -> Dense {
     let latents = model.prior.len();
     let gram = design::gram(&model.design, latents, &solution.lambda);
@@ -316,7 +315,7 @@ fn cross_variance(
     }
 }
 
-/// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is not a precision.
+/// Computes `W* Σ` and `diag W* Σ W*ᵀ`. The prior must not be a precision.
 fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
     let elsewhere = LatentModel {
         design: rows.clone(),

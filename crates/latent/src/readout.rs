@@ -1,4 +1,5 @@
-//! Latent variables in other units and with other origins: a diagonal linear map plus a few moves.
+//! Latent variables in other units and with other origins, by a diagonal linear map and additions of linear
+//! combinations.
 
 use std::sync::Arc;
 
@@ -7,35 +8,33 @@ use crate::linear::kernels::dot;
 use crate::predict::Known;
 use crate::{Design, Error, Fit, LatentModel, Query, predict};
 
-/// Adds linear combinations of some latent variables to others: `z_add += weight · Σ read z`.
+/// Adds a linear combination of some latent variables to others: `z_add += weight · Σ read z`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Move {
-    /// The combinations: latent variables and weights.
+    /// The latent variables in the combination, with their weights.
     pub read: Vec<(usize, f64)>,
-    /// The targets and their multiples.
+    /// The latent variables to which the combination is added, with their multiples of it.
     pub add: Vec<(usize, f64)>,
 }
 
 /// A linear map of the latent variables, `diag(scale) z + Σ add (read · z) + shift`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readout {
-    /// The diagonal.
+    /// The factor of each latent variable.
     pub scale: Vec<f64>,
-    /// The shifts between latent variables.
+    /// The linear combinations that are added.
     pub moves: Vec<Move>,
-    /// Added constants.
+    /// Constants that are added to latent variables.
     pub shift: Vec<(usize, f64)>,
 }
 
 impl Readout {
-    /// The entries as a full vector over the latent variables.
     fn spread(&self, entries: &[(usize, f64)]) -> Vec<f64> {
         let mut out = vec![0.0; self.scale.len()];
         entries.iter().for_each(|(l, x)| out[*l] += x);
         out
     }
 
-    /// The map of a vector, without the shift.
     fn times(&self, z: &[f64]) -> Vec<f64> {
         let mut out: Vec<f64> = self.scale.iter().zip(z).map(|(s, z)| s * z).collect();
         for own in &self.moves {
@@ -46,9 +45,9 @@ impl Readout {
     }
 }
 
-/// Mean and variance of every latent variable of a fit of `model` after the map.
+/// Computes mean and variance of every latent variable of a fit of `model` after the map.
 ///
-/// Without shifts this costs nothing; with them, one factorisation and a solve per shift.
+/// The cost is negligible without moves. With moves it is one factorisation, and a solve per move.
 ///
 /// # Errors
 /// Returns the errors of [`predict`].
@@ -77,7 +76,7 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
             })
             .collect(),
         Geometry::Wide(_) => {
-            // With few latent variables: the rows of the map.
+            // For few latent variables, this computes the rows of the map.
             let n = mean.len();
             let mut rows =
                 crate::Dense::from_fn(n, n, |i, j| if i == j { readout.scale[i] } else { 0.0 });

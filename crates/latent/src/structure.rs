@@ -1,12 +1,12 @@
 //! The interface between priors, solvers and hyperparameters.
 //!
-//! A solver receives a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables z ~ N(μ, Σ)
+//! A solver receives a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables z ~ N(μ, Σ),
 //! given by a covariance, by variances or by a sparse precision. Observations depend on z through a [`Design`] W: the
 //! linear predictor is η = offset + W z.
 //!
-//! A [`Prior`] owns the hyperparameters. It builds the structure at θ, and converts the solver's [`Sensitivity`] — the
-//! derivative of the bound with respect to μ and to Σ or its inverse, at the dual optimum, where by the envelope
-//! theorem α and λ are constants — to the derivative with respect to θ.
+//! A [`Prior`] has the hyperparameters θ. It builds the structure at θ. It also converts the solver's [`Sensitivity`],
+//! the derivative of the bound with respect to μ and to Σ or its inverse, to the derivative with respect to θ. By the
+//! envelope theorem, α and λ are constants in this derivative at the dual optimum.
 
 use std::sync::Arc;
 
@@ -21,36 +21,35 @@ pub enum Covariance {
     Dense(Dense),
     /// Independent latent variables, with one variance each.
     Diagonal(Vec<f64>),
-    /// Σ⁻¹, sparse.
+    /// A sparse Σ⁻¹.
     Precision(Precision),
 }
 
 /// A sparse precision matrix Q = Σ⁻¹, which is intrinsic (singular) if `null_space` is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
-    /// Q, L × L and symmetric, both triangles stored and every diagonal entry present.
+    /// Q, an L × L symmetric matrix with both triangles and every diagonal entry stored.
     pub matrix: Sparse,
-    /// L × r with independent columns that span the null space of an intrinsic prior (for an ICAR prior
-    /// the indicators of the connected components). The density is then
-    /// `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`, flat along the null space, with the product of the
-    /// non-zero eigenvalues |Q|₊.
+    /// An L × r matrix whose independent columns span the null space of an intrinsic prior (for an ICAR prior, the
+    /// indicators of the connected components). The density is then `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`,
+    /// where |Q|₊ is the product of the non-zero eigenvalues. It is flat along the null space.
     pub null_space: Option<Dense>,
     /// log |Q|₊ if the prior can compute it (it is `(L − r) log τ + const` for a structure matrix times τ). Otherwise
-    /// the solver factorises Q for it.
+    /// the solver computes it by factorising Q.
     pub log_determinant: Option<f64>,
 }
 
-/// A prior at fixed hyperparameters.
+/// A Gaussian prior at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// μ, one element per latent variable.
+    /// The mean μ, one element per latent variable.
     pub mean: Vec<f64>,
-    /// Σ or its inverse.
+    /// The covariance Σ or its inverse.
     pub covariance: Covariance,
 }
 
 impl Structure {
-    /// Number of latent variables.
+    /// Returns the number of latent variables.
     pub fn len(&self) -> usize {
         self.mean.len()
     }
@@ -61,8 +60,8 @@ impl Structure {
     }
 }
 
-/// The mapping W from latent variables to linear predictors, with one row per linear predictor. Rows of vector sites
-/// (multinomial) are observation-major.
+/// The matrix W that maps latent variables to linear predictors, with one row per linear predictor. Rows of vector
+/// sites (multinomial) are observation-major.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Design {
     /// Predictor n is latent variable n.
@@ -75,30 +74,30 @@ pub enum Design {
     Sparse(Sparse),
 }
 
-/// Derivative of the bound with respect to the content of a [`Structure`], at the dual optimum.
+/// Derivatives of the bound with respect to the content of a [`Structure`], at the dual optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
-    /// dBound/dμ = −Wᵀα, length L.
+    /// The derivative with respect to the mean, dBound/dμ = −Wᵀα, of length L.
     pub mean: Vec<f64>,
-    /// With respect to the covariance, in the form of the structure.
+    /// The derivative with respect to the covariance, in the form of the structure.
     pub covariance: CovarianceSensitivity,
-    /// With respect to the parameters of the likelihood, in the order of
+    /// The derivative with respect to the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
     pub likelihood: Vec<f64>,
 }
 
-/// Derivative of the bound with respect to the prior covariance.
+/// The derivative of the bound with respect to the prior covariance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CovarianceSensitivity {
-    /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij` over *all* (i, j):
-    /// `G = ½ Wᵀ(ααᵀ − (Λ⁻¹ + WΣWᵀ)⁻¹)W`.
+    /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij` over *all* (i, j), namely `G = ½ Wᵀ(ααᵀ − (Λ⁻¹ +
+    /// WΣWᵀ)⁻¹)W`.
     Dense(Dense),
-    /// `dBound = Σ_l g_l dvariance_l`.
+    /// The vector g with `dBound = Σ_l g_l dvariance_l`.
     Diagonal(Vec<f64>),
-    /// On the pattern of the precision: `dBound = Σ_k value[k] dQ[k] + log_determinant · d log |Q|₊`, k over all
-    /// stored entries, with the same order as `Precision::matrix`.
+    /// The derivative on the pattern of the precision: `dBound = Σ_k value[k] dQ[k] + log_determinant · d log |Q|₊`.
+    /// The sum is over all stored entries, in the order of `Precision::matrix`.
     Precision {
-        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, and `+ ½ Q⁻` if the solver computes the determinant.
+        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, plus `½ Q⁻` if the solver computes the determinant.
         value: Vec<f64>,
         /// ½ if the structure gives its log determinant, otherwise 0.
         log_determinant: f64,
@@ -108,7 +107,7 @@ pub enum CovarianceSensitivity {
 /// The range of a hyperparameter, which determines its unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// Any real number, which is already unconstrained.
+    /// Any real number. It is its own coordinate.
     Real,
     /// Positive. The coordinate is the logarithm.
     Positive,
@@ -117,7 +116,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// To the unconstrained coordinate.
+    /// Maps a value to its unconstrained coordinate.
     pub fn inward(self, value: f64) -> f64 {
         match self {
             Self::Real => value,
@@ -126,7 +125,7 @@ impl Range {
         }
     }
 
-    /// From the unconstrained coordinate.
+    /// Maps an unconstrained coordinate to its value.
     pub fn outward(self, x: f64) -> f64 {
         match self {
             Self::Real => x,
@@ -135,7 +134,6 @@ impl Range {
         }
     }
 
-    /// Whether a prior density has values in this range.
     pub(crate) fn suits(self, density: &PriorDensity) -> bool {
         match density {
             PriorDensity::Flat => true,
@@ -152,7 +150,7 @@ impl Range {
         }
     }
 
-    /// The derivative of [`outward`](Self::outward), and that of its logarithm.
+    /// Computes the derivatives of [`outward`](Self::outward) and of its logarithm.
     pub(crate) fn slopes(self, x: f64) -> (f64, f64) {
         match self {
             Self::Real => (1.0, 0.0),
@@ -168,41 +166,42 @@ impl Range {
 /// A free hyperparameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Name for tables, like `lengthscale` or `lengthscale[3]`.
+    /// The name in tables, such as `lengthscale` or `lengthscale[3]`.
     pub name: String,
-    /// The starting point of learning.
+    /// The value at which learning starts.
     pub start: f64,
     /// The allowed values.
     pub range: Range,
-    /// The prior of the free hyperparameter.
+    /// The prior of the hyperparameter.
     pub density: PriorDensity,
 }
 
 /// A prior with free hyperparameters θ, each on its natural scale.
 pub trait Prior: Sync {
-    /// The free hyperparameters, in the order of θ, or empty if all are fixed.
+    /// Returns the free hyperparameters, in the order of θ. The list is empty if all are fixed.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// The prior at θ.
+    /// Builds the prior at θ.
     ///
     /// # Errors
-    /// Fails if θ is outside its range or gives no valid prior.
+    /// Fails if θ is outside its range or does not give a valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
-    /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built at θ.
+    /// Computes dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built
+    /// at θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 
-/// The prior's quantities for a prediction.
+/// The quantities of the prior that a prediction needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// New latent variables z* of the same Gaussian process.
     Cross {
         /// Cov(z*, z), with one row per new variable and L columns.
         covariance: Dense,
-        /// Var(z*).
+        /// Variances of z*.
         variance: Vec<f64>,
-        /// E z*.
+        /// Means of z*.
         mean: Vec<f64>,
     },
     /// Linear combinations of the existing latent variables.

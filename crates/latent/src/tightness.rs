@@ -16,37 +16,38 @@ use crate::site::contrasts::{of_predictors, spread_over_contrasts, with_contrast
 use crate::solve::{Problem, centre, fixed::FixedPoint, signed};
 use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Prior, Settings, SiteBound};
 
-/// Largest number of steps on the exact objective, which shrink like Newton's.
+/// Largest number of steps on the exact objective, which converge as fast as Newton steps.
 const STEPS: u64 = 6;
 
-/// Change of the ratio of standard deviations below which no further step is made.
+/// The steps end when the ratio of standard deviations changes by less than this.
 const SETTLED: f64 = 0.01;
 
-/// Tightness of the bound of a fit.
+/// The tightness of a fit's bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
     /// Nats per observation by which the bound on `E[−log p]` exceeds the expectation, at the fit.
     pub slack: f64,
-    /// Uncertainty of that expectation by quadrature in nats per observation.
+    /// Uncertainty of the expectation due to quadrature, in nats per observation.
     pub error: f64,
-    /// The fit's standard deviations of the linear predictors divided by those of the exact objective (the median).
+    /// The median ratio of the fit's standard deviations of the linear predictors to those under the exact objective.
     pub sd_ratio: f64,
 }
 
 impl Tightness {
-    /// Largest relative error of standard deviations of a trusted fit.
+    /// Largest relative error of standard deviations in a trusted fit.
     ///
-    /// On the ionosphere data a Gaussian process of variance 7.4 has ratios of 0.97 under the tilted bound, 0.85 under Jaakkola's,
-    /// 0.75 under Böhning's and 0.60 under the log bound.
+    /// On the ionosphere data a Gaussian process of variance 7.4 has ratios of 0.97 under the tilted bound, 0.85 under
+    /// Jaakkola's, 0.75 under Böhning's and 0.60 under the log bound.
     pub const LOOSE: f64 = 0.1;
 
-    /// Largest shift of a hyperparameter in standard deviations. A 90 % interval with this shift covers 87 %.
+    /// Largest shift of a hyperparameter in a trusted fit, in standard deviations. A 90 % interval with this shift
+    /// covers 87 %.
     pub const MISPLACED: f64 = 0.4;
 
-    /// Largest uncertainty by quadrature in nats per observation.
+    /// Largest uncertainty due to quadrature, in nats per observation.
     pub const COARSE: f64 = 1e-3;
 
-    /// Whether the bound, instead of the model, determines the posterior's standard deviations.
+    /// Whether the bound, and not the model, determines the posterior's standard deviations.
     pub fn is_loose(&self) -> bool {
         (self.sd_ratio - 1.0).abs() > Self::LOOSE
     }
@@ -57,9 +58,10 @@ impl Tightness {
     }
 }
 
-/// The tightness of the bound of a fit of `model`; `None` if the fit maximised the expectation itself in closed form.
+/// Computes the tightness of the bound of a fit of `model`. The result is `None` if the fit maximised the expectation
+/// itself in closed form.
 ///
-/// Costs about as much as a few iterations of the fit.
+/// The cost is about that of a few iterations of the fit.
 ///
 /// # Errors
 /// Returns the errors of a fit with these settings.
@@ -130,7 +132,6 @@ pub fn tightness(
     }))
 }
 
-/// The median ratio of `own` standard deviations to `wanted` ones.
 fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     let mut ratios: Vec<f64> = (own.iter().zip(wanted))
         .map(|(own, wanted)| (own / wanted).sqrt())
@@ -139,9 +140,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// The error of each hyperparameter due to the bound, in standard deviations of its posterior. The prior's
-/// hyperparameters come first. It is a Newton step from the optimum of the bound towards that of the exact objective.
-/// `None` if the objective is exact or the time limit was reached.
+/// Computes the error of each hyperparameter due to the bound, in standard deviations of its posterior. The prior's
+/// hyperparameters come first. The error is a Newton step from the optimum of the bound towards that of the exact
+/// objective. The result is `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
 /// Returns the errors of a fit with these settings.

@@ -1,4 +1,5 @@
-//! Nanoseconds an element of the vector functions and random streams: `cargo run --release --example speed`.
+//! Measures the vector functions and random streams, in nanoseconds per element. Run `cargo run --release --example
+//! speed`.
 
 use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
 use jensen_math::simd::Simd;
@@ -6,7 +7,7 @@ use jensen_math::vmath::slices as v;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The best of several timings, in nanoseconds an element.
+/// Returns the shortest of several timings, in nanoseconds per element.
 fn time(elements: usize, mut f: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..30 {

@@ -4,20 +4,22 @@ pub use num_complex::Complex64;
 
 use crate::large::{self, LARGE};
 
-/// Largest number of QR iterations for each eigenvalue, as in LAPACK.
+/// Iterations for each eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// Relative difference up to which components count as equally large, so that rounding does not choose among them.
+/// Relative difference up to which components count as equally large, so that rounding does not decide which is the
+/// largest.
 const TIE: f64 = 1e-8;
 
-/// Eigenvalues, and eigenvectors, concatenated.
+/// The eigenvalues and eigenvectors of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
-    /// Eigenvalues in order of increasing real part, and of decreasing imaginary part if real parts are equal.
+    /// The eigenvalues, in order of increasing real part. If real parts are equal, they are in order of decreasing
+    /// imaginary part.
     pub values: Vec<Complex64>,
-    /// Eigenvectors of length 1, whose largest component is positive.
+    /// The eigenvectors, one after another. They have length 1, and their largest component is positive.
     pub vectors: Vec<Complex64>,
-    /// For each vector, the index of that component.
+    /// The index of the largest component of each vector.
     pub largest: Vec<usize>,
 }
 
@@ -31,7 +33,6 @@ impl Eigen {
         }
     }
 
-    /// Sorts the values and makes the vectors unique.
     fn ordered(values: &[Complex64], vectors: &[Complex64]) -> Self {
         let n = values.len();
         let order = ascending(values);
@@ -49,8 +50,8 @@ impl Eigen {
     }
 }
 
-/// Indices of the numbers in order of increasing real part. If real parts are equal up to rounding, in order of
-/// decreasing imaginary part.
+/// Returns the indices of the numbers in order of increasing real part. If real parts are equal up to rounding, they
+/// are in order of decreasing imaginary part.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -68,7 +69,7 @@ fn ascending(values: &[Complex64]) -> Vec<usize> {
     order
 }
 
-/// Scales to length 1 with a positive largest component, and returns the index of that component.
+/// Makes the largest component positive and returns its index.
 fn make_unique(column: &mut [Complex64]) -> usize {
     let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
     let length = size
@@ -87,9 +88,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with Wilkinson's
-/// shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). `None` if A is not finite or the iteration does not
-/// converge.
+/// Computes the Schur form A = U T Uᴴ with U unitary and T upper triangular, by Householder's reflections and the QR
+/// iteration with Wilkinson's shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Returns U and T, or
+/// `None` if A is not finite or the iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -127,7 +128,7 @@ pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64
             t[(start - 1) * n + start] = Complex64::ZERO;
         }
         let shift = match steps % 10 {
-            // If shifts cycle, a shift of another kind (LAPACK's zlahqr).
+            // If the shifts cycle, use a shift of another kind (LAPACK's zlahqr).
             0 => t[last * n + last] + 0.75 * t[(last - 1) * n + last].norm(),
             _ => wilkinson(&t, n, last),
         };
@@ -145,7 +146,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Makes column k zero from two rows below the diagonal on.
+/// Sets column k to zero from two rows below the diagonal on.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
@@ -175,7 +176,7 @@ fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     }
 }
 
-/// The eigenvalue of the last two rows and columns that is closer to the last element.
+/// Returns the eigenvalue of the last two rows and columns that is closer to the last element.
 fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     let at = |i: usize, j: usize| t[j * n + i];
     let (a, d) = (at(last - 1, last - 1), at(last, last));
@@ -195,7 +196,6 @@ fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     }
 }
 
-/// Makes one step of the QR iteration on these rows and columns, by rotations of adjacent ones.
 fn sweep(
     t: &mut [Complex64],
     u: &mut [Complex64],
@@ -234,7 +234,8 @@ fn sweep(
     }
 }
 
-/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is no Schur form.
+/// Computes the eigenvalues and right eigenvectors of a general matrix from its Schur form. The results are NaN if
+/// [`schur`] fails.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let found = match n >= LARGE {
         true => large::eigen(a, n),
@@ -252,7 +253,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let values: Vec<Complex64> = values
         .into_iter()
         .map(|z| match real && z.im.abs() <= rounding {
-            // Only rounding has made it complex.
+            // The imaginary part comes only from rounding.
             true => Complex64::from(z.re),
             false => z,
         })
@@ -260,7 +261,6 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     Eigen::ordered(&values, &vectors)
 }
 
-/// The eigenvectors of U T Uᴴ, in sequence.
 fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
     let at = |i: usize, j: usize| t[j * n + i];
     let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -271,7 +271,7 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
         for i in (0..k).rev() {
             let sum: Complex64 = (i + 1..=k).map(|j| at(i, j) * y[j]).sum();
             let gap = at(k, k) - at(i, i);
-            // For equal eigenvalues, vectors as if the eigenvalues differed by a rounding error.
+            // Equal eigenvalues are treated as if they differed by a rounding error.
             let apart = gap.norm() > f64::MIN_POSITIVE.max(f64::EPSILON * scale);
             let gap = if apart {
                 gap
@@ -286,8 +286,8 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
     vectors
 }
 
-/// Eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations; NaN if it is not
-/// finite.
+/// Computes the eigenvalues, real and ascending, and the eigenvectors of the Hermitian part of a matrix, by Jacobi
+/// rotations. The results are NaN if the matrix is not finite.
 pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
@@ -354,23 +354,24 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// Singular values in descending order, and k pairs of singular vectors, concatenated, where k is the smaller extent.
+/// A singular value decomposition: singular values in descending order, and k pairs of singular vectors, one after
+/// another, where k is the smaller extent of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
-    /// Left vectors of length 1.
+    /// The left vectors, of length 1.
     pub left: Vec<Complex64>,
-    /// Singular values.
+    /// The singular values.
     pub values: Vec<f64>,
-    /// Right vectors of length 1.
+    /// The right vectors, of length 1.
     pub right: Vec<Complex64>,
 }
 
-/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The phase of each pair of vectors
-/// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left vectors,
-/// or the right vectors of a matrix with more columns than rows. A column (or row) that is not finite gives a singular
-/// value and a vector on that side that are also not finite. The other values and vectors are those of the remaining
-/// matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all
-/// results are NaN if an element is not finite.
+/// Computes the decomposition A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The
+/// phase of each pair of vectors makes its largest component positive. The vectors of singular values 0 are NaN on the
+/// longer side: the left vectors, or the right vectors of a matrix with more columns than rows. A column (or row) that
+/// is not finite gives a singular value and a vector on that side that are also not finite. The other values and
+/// vectors belong to the remaining matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete
+/// the basis arbitrarily, and all results are NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -430,7 +431,6 @@ pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     )
 }
 
-/// Turns each pair of vectors.
 fn paired(mut left: Vec<Complex64>, values: Vec<f64>, mut right: Vec<Complex64>) -> Svd {
     let (m, n) = match values.len() {
         0 => (0, 0),
@@ -484,7 +484,7 @@ mod tests {
         )
     }
 
-    /// Tests full matrices, a cycle, whose shifts stall, and a matrix without a full set of eigenvectors.
+    /// The cycle makes the shifts stall. The last matrix does not have a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =
@@ -526,7 +526,7 @@ mod tests {
         }
     }
 
-    /// [2, i; −i, 2] has the eigenvalues 1 and 3.
+    /// The matrix [2, i; −i, 2] has the eigenvalues 1 and 3.
     #[test]
     fn eigenvalues_of_large_and_small_hermitian_matrices() {
         let matrix = |size: f64| -> [Complex64; 4] {

@@ -1,13 +1,13 @@
 //! Logarithms of π, rounded once from the exact values. `(2.0 * PI).ln()` takes the logarithm of a rounded 2π, which is
 //! one unit in the last place too small.
 
-/// log π.
+/// The logarithm of π.
 pub const LOG_PI: f64 = 1.144_729_885_849_400_2;
 
-/// log 2π.
+/// The logarithm of 2π.
 pub const LOG_TWO_PI: f64 = 1.837_877_066_409_345_5;
 
-/// ½ log 2π, minus the log density of a standard normal at 0.
+/// Half the logarithm of 2π, which is minus the log density of a standard normal at 0.
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Factors of small dense matrices and solves with them, on one thread.
 //!
-//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
+//! Matrices are row-major squares. A lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
 //! results have the same bits at every SIMD level.
 //!
 //! Other factorisations serve other purposes. The graph's executor factors one matrix per lane, all lanes at once, and
@@ -13,12 +13,12 @@ use std::fmt;
 use crate::large::{self, LARGE};
 use crate::reduce::{axpy, dot, dots};
 
-/// The error of a matrix without Cholesky factor, with the first pivot that is too small.
+/// The error for a matrix without Cholesky factor, with the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
     /// The index of the failed pivot, from 0.
     pub pivot: usize,
-    /// The remaining diagonal element.
+    /// The diagonal element that remains at this pivot.
     pub value: f64,
 }
 
@@ -31,16 +31,17 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read. It takes n³/3 operations.
+/// Computes the lower Cholesky factor of the symmetric matrix `a` in n³/3 operations, and reads only the lower triangle
+/// of `a`.
 ///
 /// # Errors
-/// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
-/// has a factor in exact arithmetic, and also some that have none, because rounding errors are about 1e-16 of the
-/// diagonal.
+/// Fails if a pivot is not finite or not above `least` times its diagonal element. With `least = 0` it accepts every
+/// matrix that has a factor in exact arithmetic. It then also accepts some matrices that have none, because rounding
+/// errors are about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
-    // Rows in pairs, and in each pair the columns in fours, whose products with the remaining columns are computed
-    // together.
+    // The rows are taken in pairs. In each pair, the columns are taken in fours, whose products with the remaining
+    // columns are computed together.
     for top in (0..n).step_by(ROWS) {
         for first in (0..n.min(top + ROWS)).step_by(COLUMNS) {
             let (rows, columns) = (ROWS.min(n - top), COLUMNS.min(n - first));
@@ -80,22 +81,21 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
     Ok(l)
 }
 
-/// Number of rows and columns of [`factor`] that are processed together.
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 
-/// Like [`factor`], but for a matrix that is positive definite beyond rounding: every pivot must exceed 1e-14 times its
-/// diagonal element.
+/// Computes the lower Cholesky factor of a matrix that is positive definite beyond rounding: every pivot must exceed
+/// 1e-14 times its diagonal element. Returns `None` for other matrices.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()
 }
 
-/// log |A| from its factor.
+/// Returns log |A|, given the lower factor of A.
 pub fn log_determinant(l: &[f64], n: usize) -> f64 {
     2.0 * (0..n).map(|i| l[i * n + i].ln()).sum::<f64>()
 }
 
-/// `x ← L⁻¹ x`.
+/// Computes `x ← L⁻¹ x`.
 pub fn solve_lower(l: &[f64], x: &mut [f64]) {
     let n = x.len();
     for i in 0..n {
@@ -104,7 +104,7 @@ pub fn solve_lower(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// `x ← L⁻ᵀ x`.
+/// Computes `x ← L⁻ᵀ x`.
 pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     let n = x.len();
     for i in (0..n).rev() {
@@ -115,7 +115,7 @@ pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// `X ← L⁻¹ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻¹ X`. X has n rows of `lanes` numbers.
 pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in 0..n {
         let (done, rest) = x.split_at_mut(i * lanes);
@@ -128,7 +128,7 @@ pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     }
 }
 
-/// `X ← L⁻ᵀ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻ᵀ X`. X has n rows of `lanes` numbers.
 pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in (0..n).rev() {
         let (head, done) = x.split_at_mut((i + 1) * lanes);
@@ -141,7 +141,7 @@ pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: u
     }
 }
 
-/// A⁻¹ from the factor of A.
+/// Returns A⁻¹, given the lower factor of A.
 pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     let mut x = vec![0.0; n * n];
     for i in 0..n {
@@ -152,8 +152,8 @@ pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     x
 }
 
-/// The lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R = L⁻ᵀ`, which
-/// is upper triangular and is refactored to be lower.
+/// Returns the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R =
+/// L⁻ᵀ`, which is upper triangular and is refactored to be lower.
 pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     let mut column = vec![0.0; n];
@@ -169,8 +169,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues in ascending order, and eigenvectors, concatenated, of a symmetric matrix. The largest component of each
-/// vector is positive. Elements that are not finite give NaN.
+/// Returns the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, one after another. The
+/// largest component of each vector is positive. If an element is not finite, the results are NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {
@@ -192,7 +192,6 @@ pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     (values, vectors)
 }
 
-/// Eigenvalues, ascending, and eigenvectors of a finite symmetric matrix by Jacobi rotations.
 fn jacobi(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut m = a.to_vec();
     let mut v: Vec<f64> = (0..n * n)

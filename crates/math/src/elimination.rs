@@ -1,20 +1,18 @@
-//! Gaussian elimination with row exchanges for the real matrices of many lanes at once. Each lane has its own pivots.
+//! Gaussian elimination with row exchanges on the real matrices of many lanes at once. Each lane has its own pivots.
 //!
-//! It uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact. Matrices and
-//! right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes, so the matrix
-//! of a strip stays in the cache.
+//! The elimination uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact.
+//! Matrices and right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes,
+//! so the matrix of a strip stays in the cache.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
 
-/// Factored `n × n` matrices, `P A = L U`. A singular matrix gives solutions that are not finite. A matrix or
-/// right-hand side that is not finite gives NaN.
+/// The factors `P A = L U` of the `n × n` matrices of many lanes. A singular matrix gives solutions that are not
+/// finite. A matrix or right-hand side that is not finite gives NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,
-    /// The factors of each strip.
     lu: Vec<f64>,
-    /// The row that each one was exchanged with, of each strip.
     pivots: Vec<f64>,
 }
 
@@ -29,18 +27,18 @@ simd_fn! {
 }
 
 impl Elimination {
-    /// Factors matrices, `n²` rows of `lanes` lanes each, and replaces the previous factors.
+    /// Factors the matrices of all lanes, and replaces the previous factors. `a` has `n²` rows of `lanes` lanes.
     pub fn factor(&mut self, simd: Simd, n: usize, a: &[f64], lanes: usize) {
         factor(simd, self, n, a, lanes);
     }
 
-    /// Solves with the matrices or their transposes in place: `n` rows of lanes for each right-hand side. Matrices of
-    /// one lane apply to all lanes.
+    /// Solves with the matrices or their transposes in place. `x` has `n` rows of lanes for each right-hand side.
+    /// Matrices of one lane apply to all lanes.
     pub fn solve(&self, simd: Simd, x: &mut [f64], lanes: usize, transposed: bool) {
         solve(simd, self, x, lanes, transposed);
     }
 
-    /// [`factor`](Self::factor), inside a kernel.
+    /// Factors as [`factor`](Self::factor) does, for use inside a kernel.
     #[inline(always)]
     pub fn factor_at<V: F64x8>(&mut self, n: usize, a: &[f64], lanes: usize) {
         let strips = lanes.div_ceil(LANES);
@@ -55,7 +53,7 @@ impl Elimination {
         }
     }
 
-    /// [`solve`](Self::solve), inside a kernel.
+    /// Solves as [`solve`](Self::solve) does, for use inside a kernel.
     #[inline(always)]
     pub fn solve_at<V: F64x8>(&self, x: &mut [f64], lanes: usize, transposed: bool) {
         let n = self.n;
@@ -77,7 +75,7 @@ impl Elimination {
         }
     }
 
-    /// `log |det A|` of each lane, inside a kernel.
+    /// Computes `log |det A|` of each lane, for use inside a kernel.
     #[inline(always)]
     pub fn log_abs_det_at<V: F64x8>(&self, out: &mut [f64]) {
         let n = self.n;
@@ -105,7 +103,7 @@ impl Elimination {
     }
 }
 
-/// Copies the lanes of a strip. Missing lanes are copies of its first lane.
+/// Fills missing lanes with copies of the first lane of the strip.
 #[inline(always)]
 fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
     let width = LANES.min(lanes - first);
@@ -129,14 +127,12 @@ fn put<V: F64x8>(rows: &mut [f64], k: usize, x: V) {
     unsafe { x.store(row.as_mut_ptr()) }
 }
 
-/// `rows[k] -= a · b`.
 #[inline(always)]
 fn subtract<V: F64x8>(rows: &mut [f64], k: usize, a: V, b: V) {
     let rest = at::<V>(rows, k) - a * b;
     put(rows, k, rest);
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in all columns of `n` rows.
 #[inline(always)]
 fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     for (lane, pivot) in pivots.iter().enumerate() {
@@ -149,7 +145,7 @@ fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     }
 }
 
-/// NaN in lanes with a number that is not finite, 0 in others.
+/// Returns NaN in lanes with a number that is not finite, and 0 in others.
 #[inline(always)]
 fn taint<V: F64x8>(rows: &[f64]) -> V {
     let mut sum = V::splat(0.0);
@@ -249,7 +245,6 @@ fn substitute_transposed<V: F64x8>(n: usize, lu: &[f64], pivots: &[f64], x: &mut
 mod tests {
     use super::*;
 
-    /// Matrices whose pivots differ between lanes.
     fn matrices(n: usize, lanes: usize) -> Vec<f64> {
         let number = |k: usize| (43_758.545 * (12.9898 * (k + 1) as f64).sin()).fract();
         (0..n * n * lanes).map(number).collect()

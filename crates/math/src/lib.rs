@@ -1,4 +1,4 @@
-//! SIMD special functions, counter-based random streams and small numerics.
+//! SIMD special functions, counter-based random streams and numerical linear algebra.
 //!
 //! - [`complex`]: eigenvalues, singular values and Schur forms of complex matrices,
 //! - [`constants`]: logarithms of π,
@@ -7,7 +7,7 @@
 //! - [`special`]: scalar special functions,
 //! - [`rng`]: random numbers keyed by (seed, purpose, iteration, lane),
 //! - [`sum`]: sums, means and their errors,
-//! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
+//! - [`reduce`]: sums and products of vectors, with the same bits at every SIMD level,
 //! - [`dense`]: Cholesky factors of small dense matrices,
 //! - [`large`]: products and factors of dense matrices beyond a few dozen rows,
 //! - [`elimination`]: factors of small real matrices of many lanes,

@@ -1,7 +1,7 @@
 //! Order statistics.
 
-/// The quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996, the
-/// default of R and NumPy), with p clamped to [0, 1]; NaN without numbers.
+/// Returns the quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996,
+/// the default of R and NumPy), with p clamped to [0, 1]. Returns NaN if there are no numbers.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
@@ -24,7 +24,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     }
 }
 
-/// The quantiles of numbers in any order at ascending levels, as [`quantile`]. It reorders the numbers.
+/// Returns the quantiles of numbers in any order at ascending levels, computed as by [`quantile`]. The function
+/// reorders the numbers.
 pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64; N] {
     let last = numbers.len().saturating_sub(1);
     let mut placed = 0;
@@ -40,7 +41,8 @@ pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64;
     levels.map(|p| quantile(numbers, p))
 }
 
-/// The median, which for an even number of elements is the mean of the middle two; NaN for an empty slice.
+/// Returns the median. For an even number of elements, the median is the mean of the middle two. The median of an empty
+/// slice is NaN.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

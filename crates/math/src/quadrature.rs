@@ -1,21 +1,22 @@
-//! Quadrature rules.
+//! The nodes and weights of Gauss's quadrature rules.
 
 use std::f64::consts::PI;
 
-/// Nodes and weights of a quadrature rule, nodes ascending.
+/// The nodes and weights of a quadrature rule. The nodes are ascending.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// The points at which the integrand is evaluated.
     pub nodes: Vec<f64>,
-    /// The weight of each value.
+    /// The weights of the values at the nodes.
     pub weights: Vec<f64>,
 }
 
-/// Largest number of Gauss-Hermite nodes.
+/// The largest number of Gauss-Hermite nodes.
 pub const MAX_HERMITE: usize = 128;
 
-/// The Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`, exact for polynomials up to
-/// degree `2 n - 1`. Newton's method from Tricomi's first approximation of the roots.
+/// Returns the Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`. The rule
+/// is exact for polynomials up to degree `2 n - 1`. Newton's method finds the nodes, starting from Tricomi's first
+/// approximation of the roots.
 pub fn gauss_legendre(n: usize) -> Rule {
     let mut rule = Rule {
         nodes: vec![0.5; n],
@@ -41,7 +42,7 @@ pub fn gauss_legendre(n: usize) -> Rule {
             }
         }
         let weight = 1.0 / ((1.0 - x * x) * slope * slope);
-        // Of an odd number, the middle root is 0.
+        // The middle one of an odd number of roots is 0.
         let x = if 2 * i + 1 == n { 0.0 } else { x };
         rule.nodes[i] = 0.5 - 0.5 * x;
         rule.nodes[n - 1 - i] = 0.5 + 0.5 * x;
@@ -51,9 +52,9 @@ pub fn gauss_legendre(n: usize) -> Rule {
     rule
 }
 
-/// The Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`, exact for
-/// polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` take `t = node / sqrt(2)` and `weight * sqrt(pi)`.
-/// Nodes are accurate to 1e-14, weights to a relative 1e-12. `None` unless `1 <= n <= 128`.
+/// Returns the Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`. The
+/// rule is exact for polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` use `t = node / sqrt(2)` and `weight
+/// * sqrt(pi)`. Nodes are accurate to 1e-14, weights to a relative 1e-12. Returns `None` unless `1 <= n <= 128`.
 pub fn gauss_hermite(n: usize) -> Option<Rule> {
     if n == 0 || n > MAX_HERMITE {
         return None;
@@ -66,7 +67,8 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
         let middle = 2 * i + 1 == n;
         let x = if middle { 0.0 } else { hermite_root(n, i) };
         let (_, before) = hermite_functions(n, x);
-        // By Christoffel and Darboux, with the square root of the normal density factored out of the functions.
+        // The formula of Christoffel and Darboux gives the weight, with the square root of the normal density factored
+        // out of the functions.
         let weight = (-0.5 * x * x).exp() / ((2.0 * PI).sqrt() * n as f64 * before * before);
         rule.nodes[i] = x;
         rule.weights[i] = weight;
@@ -76,8 +78,8 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
     Some(rule)
 }
 
-/// Orthonormal Hermite functions of order `n` and `n - 1`: the orthonormal polynomials of the normal distribution
-/// times the root of its density, so that nothing overflows.
+/// Returns the orthonormal Hermite functions of order `n` and `n - 1`. They are the orthonormal polynomials of the
+/// normal distribution times the root of its density, so that nothing overflows.
 fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     let (mut before, mut now) = (0.0, (-0.25 * x * x).exp() / (2.0 * PI).sqrt().sqrt());
     for k in 0..n {
@@ -87,8 +89,8 @@ fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     (now, before)
 }
 
-/// The `i`th smallest root, `i < n / 2`: bisection on the number of eigenvalues of the Jacobi matrix below a point,
-/// then Newton's method.
+/// Returns the `i`th smallest root, for `i < n / 2`, by bisection on the number of eigenvalues of the Jacobi matrix
+/// below a point, and then by Newton's method.
 fn hermite_root(n: usize, i: usize) -> f64 {
     let below = |x: f64| {
         let mut count = 0;
@@ -97,7 +99,7 @@ fn hermite_root(n: usize, i: usize) -> f64 {
             if pivot < 0.0 {
                 count += 1;
             }
-            // A pivot of zero is moved off it, as usual in Sturm counts.
+            // A pivot of zero is replaced, as usual in Sturm counts.
             let safe = if pivot == 0.0 {
                 f64::MIN_POSITIVE.sqrt()
             } else {
@@ -118,7 +120,7 @@ fn hermite_root(n: usize, i: usize) -> f64 {
     }
     let mut x = 0.5 * (low + high);
     for _ in 0..3 {
-        // At a root the derivative of the order-n function is sqrt(n) times the one before.
+        // At a root, the derivative of the function of order n is sqrt(n) times the function of order n - 1.
         let (now, before) = hermite_functions(n, x);
         x -= now / ((n as f64).sqrt() * before);
     }
@@ -134,7 +136,7 @@ mod tests {
         for n in 1..=MAX_HERMITE {
             let rule = gauss_hermite(n).unwrap();
             assert!(rule.nodes.windows(2).all(|w| w[0] < w[1]), "n = {n}");
-            // E Z^(2k) = (2k - 1)!!, for all degrees for which the rule is exact and the value finite.
+            // E Z^(2k) = (2k - 1)!!, for all degrees for which the rule is exact and the value is finite.
             let mut moment = 1.0;
             for k in 0..n.min(60) {
                 let terms = rule

@@ -1,7 +1,7 @@
 //! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree. A result depends only on the
 //! numbers.
 //!
-//! They use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
+//! The functions use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
 //! argument, and the code uses the widest one of the machine.
 
 use crate::simd::{F64x8, LANES, Simd};
@@ -10,7 +10,6 @@ fn tree(s: [f64; 8]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-/// The eight numbers starting at `k`.
 #[inline(always)]
 fn load<V: F64x8>(a: &[f64], k: usize) -> V {
     let eight: &[f64; LANES] = a[k..k + LANES].try_into().expect("eight numbers");
@@ -25,7 +24,7 @@ fn store<V: F64x8>(v: V, a: &mut [f64], k: usize) {
     unsafe { v.store(eight.as_mut_ptr()) }
 }
 
-/// Adds the rest of `Σ a b` from `done` on to partial sums, and returns their total.
+/// Adds the rest of `Σ a b` from `done` on to partial sums, and returns the total.
 #[inline(always)]
 fn finish<V: F64x8>(partial: V, a: &[f64], b: &[f64], done: usize) -> f64 {
     let mut partial = partial.to_array();
@@ -143,33 +142,33 @@ crate::simd_fn! {
     }
 }
 
-/// `Σ a`.
+/// Returns `Σ a`.
 pub fn sum(a: &[f64]) -> f64 {
     sum_kernel(Simd::detect(), a)
 }
 
-/// `Σ a b`.
+/// Returns `Σ a b`.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     dot_kernel(Simd::detect(), a, b)
 }
 
-/// `y += c x`.
+/// Computes `y += c x`.
 pub fn axpy(c: f64, x: &[f64], y: &mut [f64]) {
     axpy_kernel(Simd::detect(), c, x, y);
 }
 
-/// `y = c + scale · x`.
+/// Computes `y = c + scale · x`.
 pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
-/// The eight scalar products of two rows with four rows, all of one length, each as in [`dot`].
+/// Returns the eight scalar products of two rows with four rows, all of one length. Each is computed as in [`dot`].
 pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
-/// `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
-/// (`terms × lanes`). Terms are added in order, as in [`axpy`].
+/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which correspond to the lanes `first..` of
+/// `rows` (`terms × lanes`). The function adds terms in order, as [`axpy`] does.
 pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],
@@ -180,7 +179,7 @@ pub fn combine(
     combine_kernel(Simd::detect(), weights, rows, lanes, first, out);
 }
 
-/// Mean and standard error of independent numbers; the error is infinite for fewer than two.
+/// Returns the mean and standard error of independent numbers. The error is infinite for fewer than two numbers.
 pub fn mean_se(a: &[f64]) -> (f64, f64) {
     let n = a.len() as f64;
     let mean = sum(a) / n;

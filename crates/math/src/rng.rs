@@ -1,7 +1,7 @@
 //! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block; the lane and the position are the counter under that key. Draws share no state, so any division of the
+//! Philox block. The lane and the position are the counter under that key. Draws share no state, so any division of the
 //! work over threads, lanes and runs gives the same numbers.
 
 use crate::simd::{F64x8, LANES, Simd};
@@ -9,9 +9,7 @@ use crate::vmath;
 use rand_core::TryRng;
 use std::convert::Infallible;
 
-/// The two multipliers of a round.
 const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// The two increments of the key between rounds.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
@@ -20,12 +18,12 @@ const ROUNDS: usize = 10;
 pub struct Purpose(u32);
 
 impl Purpose {
-    /// The purpose with a name. The same name always gives the same numbers.
+    /// Creates the purpose with this name. The same name always gives the same numbers.
     pub const fn new(name: &str) -> Self {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// A sub-purpose.
+    /// Creates a sub-purpose of this purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that ("a", "bc") and ("ab", "c") differ.
         let bytes = name.as_bytes();
@@ -39,7 +37,7 @@ impl Purpose {
     }
 }
 
-/// The users of a key, separated by the highest word of the counter.
+/// The highest word of the counter separates the uses of a key.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,
@@ -47,7 +45,7 @@ enum Use {
     Normals = 2,
 }
 
-/// One block of Philox4x32-10.
+/// Computes one block of Philox4x32-10.
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;
     let mut k = key;
@@ -67,15 +65,14 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// The key of (seed, purpose, iteration).
 fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     let counter = [iteration as u32, (iteration >> 32) as u32, purpose.0, 0];
     let [a, b, ..] = philox(counter, [seed as u32, (seed >> 32) as u32]);
     [a, b]
 }
 
-/// Blocks of eight counters that differ in their first word pair (the lane), one counter per lane; the words are in the
-/// low halves of 64-bit numbers, as the vector multiplication requires.
+/// The counters of the lanes differ in their first word pair. The words of the result are in the low halves of 64-bit
+/// numbers, as the vector multiplication requires.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {
@@ -106,14 +103,14 @@ fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[
     c
 }
 
-/// A number in (0, 1) from 64 random bits: the middle of one of `2^52` equal intervals, so that neither end occurs and
-/// `u` and `1 - u` are equally likely.
+/// Returns the middle of one of `2^52` equal intervals, so that neither end occurs and `u` and `1 - u` are equally
+/// likely.
 #[inline(always)]
 fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
 }
 
-/// Writes `f` of uniform numbers to `out[d * lanes + l]`. Two rows come from one block.
+/// Writes element `(d, l)` to `out[d * lanes + l]`. Two rows come from one block.
 #[inline(always)]
 fn fill<V: F64x8>(
     key: [u32; 2],
@@ -160,13 +157,13 @@ crate::simd_fn! {
     }
 }
 
-/// Fills `out`, `dim` rows of `lanes` contiguous numbers, with uniforms in the open interval (0, 1).
+/// Fills `out` with uniform numbers in the open interval (0, 1). `out` has `dim` rows of `lanes` contiguous numbers.
 ///
 /// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` only, and
 /// not on the level.
 ///
 /// # Panics
-/// If `out.len() != dim * lanes`.
+/// Panics if `out.len() != dim * lanes`.
 #[allow(clippy::too_many_arguments)]
 pub fn fill_uniforms(
     simd: Simd,
@@ -188,13 +185,14 @@ pub fn fill_uniforms(
     }
 }
 
-/// Fills `out`, `dim` rows of `lanes` contiguous numbers, with standard normal numbers, by inversion.
+/// Fills `out` with standard normal numbers, by inversion. `out` has `dim` rows of `lanes` contiguous numbers.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone: the same bits on
-/// AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends only on (seed, purpose, iteration), `first_lane + l` and `d`.
+/// AVX-512 and AVX2 give the same bits. The scalar level agrees with them up to rounding. The largest possible
+/// magnitude is 8.2.
 ///
 /// # Panics
-/// If `out.len() != dim * lanes`.
+/// Panics if `out.len() != dim * lanes`.
 #[allow(clippy::too_many_arguments)]
 pub fn fill_normals(
     simd: Simd,
@@ -216,7 +214,8 @@ pub fn fill_normals(
     }
 }
 
-/// A sequential stream for the `rand` ecosystem, for cases in which one draw determines the number of further draws.
+/// A sequential random stream for the `rand` ecosystem, for cases in which one draw determines the number of further
+/// draws.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
 /// [`fill_normals`]. A stream repeats after 2^34 numbers of 32 bits.
@@ -230,7 +229,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of a key and a lane.
+    /// Creates the stream of a key and a lane.
     pub fn new(seed: u64, purpose: Purpose, iteration: u64, lane: u64) -> Self {
         Self {
             key: key(seed, purpose, iteration),
@@ -241,7 +240,7 @@ impl Stream {
         }
     }
 
-    /// The stream of the same key and another lane.
+    /// Creates the stream of another lane with the same key.
     pub fn of_lane(&self, lane: u64) -> Self {
         Self {
             key: self.key,
@@ -272,12 +271,12 @@ impl Stream {
         u64::from(self.word()) | u64::from(self.word()) << 32
     }
 
-    /// A uniform number in the open interval (0, 1).
+    /// Returns a uniform number in the open interval (0, 1).
     pub fn uniform(&mut self) -> f64 {
         open_unit(self.double_word())
     }
 
-    /// A uniform integer in `0..n`, without bias (Lemire 2019); 0 for `n = 0`.
+    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019), or 0 for `n = 0`.
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.double_word()) * u128::from(n);
         if (product as u64) < n {
@@ -316,8 +315,8 @@ impl TryRng for Stream {
     }
 }
 
-/// A uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of reshuffled
-/// minibatches.
+/// Returns a uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of
+/// reshuffled minibatches.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(seed, purpose, iteration, 0).shuffle(&mut order);

@@ -1,8 +1,8 @@
-//! Sums and means, with their errors, whose values do not depend on the division of the work.
+//! Sums, means and their errors. The values do not depend on how the work is divided.
 
-/// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
+/// Computes the sum by a fixed binary tree over the elements. The error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
-    // Short runs are summed in eight strands, which vectorises. The shape depends only on the length.
+    // Eight strands sum a short run, which vectorises. The shape of the tree depends only on the length.
     const RUN: usize = 128;
     if x.len() > RUN {
         let half = (x.len() / 2).next_multiple_of(RUN);
@@ -40,14 +40,14 @@ impl CompensatedSum {
         } else {
             (x - t) + self.sum
         };
-        // An infinite sum has no rounding error; without this test it would become NaN.
+        // An infinite sum has no rounding error. Without this test it would become NaN.
         if error.is_finite() {
             self.error += error;
         }
         self.sum = t;
     }
 
-    /// The sum so far.
+    /// Returns the sum so far.
     pub fn value(&self) -> f64 {
         self.sum + self.error
     }
@@ -61,8 +61,8 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// The weighted mean of numbers, and the mean of the squared distances from it, as in [`Moments::of`]; the weights may
-/// have any sum. NaN without weight.
+/// Returns the weighted mean of numbers, and the mean of the squared distances from it, as [`Moments::of`] does. The
+/// weights may have any sum. Both results are NaN if there are no numbers or no weight.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,10 +73,9 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// The weighted mean of numbers with this total weight, and the sum of the squared distances from it; zeros without
-/// numbers.
+/// Returns the weighted mean, and the sum of the squared distances from it. Both are 0 without numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// Numbers beyond it have no distances.
+    /// Absolute value from which the first number does not serve as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);
@@ -88,14 +87,14 @@ fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f6
     };
     let mean = sum(&|at, d| weight(at) * d) / total;
     let squares = sum(&|at, d| weight(at) * (d - mean) * (d - mean));
-    // The rounding error of the mean, squared, is in the squares.
+    // The sum of the squares includes the squared rounding error of the mean.
     let left = sum(&|at, d| weight(at) * (d - mean)) / total;
     let squares = squares - total * left * left;
-    // A NaN stays one.
+    // A NaN remains NaN.
     (pivot + mean, if squares < 0.0 { 0.0 } else { squares })
 }
 
-/// Count, mean and variance of a sample, mergeable (Chan, Golub and LeVeque 1983).
+/// The count, mean and variance of a sample. Two of them can be merged (Chan, Golub and LeVeque 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -104,8 +103,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a sample, in two passes over the distances from its first number, which preserves digits if the
-    /// numbers are nearly equal.
+    /// Computes the moments of a sample, in two passes over the distances from its first number. This preserves
+    /// digits if the numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -136,17 +135,17 @@ impl Moments {
         self.count = count;
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; 0 for an empty sample.
+    /// Returns the mean, or 0 for an empty sample.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The unbiased variance; NaN below two elements.
+    /// Returns the unbiased variance, or NaN for fewer than two elements.
     pub fn variance(&self) -> f64 {
         if self.count < 2 {
             f64::NAN
@@ -155,31 +154,31 @@ impl Moments {
         }
     }
 
-    /// The standard error of the mean of independent elements; NaN below two elements.
+    /// Returns the standard error of the mean of independent elements, or NaN for fewer than two elements.
     pub fn standard_error(&self) -> f64 {
         (self.variance() / self.count as f64).sqrt()
     }
 }
 
-/// Number, mean and squared deviations from it of the known values of a column.
+/// The number of known values of a column, their mean and their squared deviations from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
-    /// Number of values that are not missing.
+    /// The number of values that are not missing.
     pub count: f64,
-    /// The mean of each column; 0 without numbers.
+    /// The mean of the column, or 0 without numbers.
     pub mean: f64,
-    /// Σ (x − mean)².
+    /// The sum `Σ (x − mean)²`.
     pub squares: f64,
 }
 
 impl ColumnMoments {
-    /// The moments of every column of rows of `dim` numbers.
+    /// Computes the moments of every column of rows of `dim` numbers.
     pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
         let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
         (0..dim).map(of_column).collect()
     }
 
-    /// The moments of a column, in two passes of compensated sums, as precise as its values.
+    /// Computes the moments of a column, in two passes of compensated sums. The moments are as precise as the values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -196,7 +195,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The moments of the combined values of two columns (Chan, Golub and LeVeque 1983).
+    /// Returns the moments of the combined values of two columns (Chan, Golub and LeVeque 1983).
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let count = self.count + other.count;
@@ -211,7 +210,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The variance, or 1 for a constant column, because it still needs a proper prior.
+    /// Returns the variance, or 1 for a constant column, because it still needs a proper prior.
     pub fn variance(&self) -> f64 {
         if self.squares > 0.0 {
             self.squares / self.count
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn sums_are_accurate() {
-        // 1 + 1e-16 n, where a plain running sum stays at 1.
+        // The exact sum is 1 + 1e-16 n, but a plain running sum stays at 1.
         let mut x = vec![1e-16; 1 << 20];
         x[0] = 1.0;
         let exact = 1.0 + 1e-16 * ((1 << 20) - 1) as f64;
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(infinite.value(), f64::INFINITY);
     }
 
-    /// Locations and scales are powers of two, so that the numbers and their moments are known.
+    /// Locations and scales are powers of two, so that the numbers and their moments are known exactly.
     #[test]
     fn moments_at_all_locations_and_scales() {
         let steps: Vec<f64> = (0..1024)

@@ -1,9 +1,10 @@
-//! Display of text from outside: names of variables, columns and files, words in data, sources.
+//! Functions that make untrusted text safe to display: names of variables, columns and files, words in data, and
+//! sources.
 
 use std::borrow::Cow;
 
-/// A text without effect on terminals and tables. Control characters and marks that change the writing direction, from
-/// programs, data and file names, become escapes such as `\u001b`, as in JSON.
+/// Escapes characters that could harm a terminal or a table. Control characters and marks that change the writing
+/// direction become escapes such as `\u001b`, as in JSON. Such characters may come from programs, data and file names.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -24,7 +25,7 @@ fn is_harmful(c: char) -> bool {
     turns(c) || c.is_control() && !layout
 }
 
-/// Whether a character changes the direction of the following text.
+/// Returns whether a character changes the direction of the following text.
 pub fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

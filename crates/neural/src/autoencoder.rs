@@ -1,4 +1,5 @@
-//! A trained auto-encoder: codes, reconstructions, samples, pictures of the latent space, evaluations.
+//! Trained auto-encoders and their results: codes, reconstructions, samples, pictures of the latent space, and
+//! evaluations.
 
 use jensen_graph::Unsupported;
 use jensen_math::constants::LOG_TWO_PI;
@@ -14,7 +15,7 @@ use crate::model::{Architecture, ArchitectureError, LocalModel, Tensor};
 use crate::posterior::{EVALUATED, SAMPLED, WeightPosterior, mixed};
 use crate::records::{Records, gather};
 
-/// An architecture with weights, ready to use.
+/// An auto-encoder with its weights.
 ///
 /// If the decoder's weights have a [posterior](Self::with_posterior), results are averages over it. Each record is
 /// drawn with its own weights, and means, bounds and likelihoods use [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS)
@@ -29,14 +30,14 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// The reason why these parts do not form an auto-encoder.
+/// An error in the parts of an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
     /// The architecture is invalid.
     Architecture(ArchitectureError),
     /// The weights belong to another architecture.
     Tensors(String),
-    /// An operation has no single-precision kernel.
+    /// An operation of the network has no single-precision kernel.
     Unsupported(Unsupported),
 }
 
@@ -52,16 +53,16 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, concatenated.
+/// Gaussian codes of records, one record after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
     /// Means of q(z | x), `records × latent`.
     pub mean: Vec<f32>,
-    /// Log variances, likewise.
+    /// Log variances of q(z | x), `records × latent`.
     pub log_variance: Vec<f32>,
 }
 
-/// Draws from the generative model, concatenated.
+/// Draws from the generative model, one draw after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Latent values, `draws × latent`.
@@ -72,10 +73,10 @@ pub struct Samples {
     pub values: Vec<f32>,
 }
 
-/// Averages of log p(x) estimates over records, nats per record.
+/// An average of estimates of log p(x) over records, in nats per record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMarginal {
-    /// The mean.
+    /// The average over records.
     pub mean: f64,
     /// Standard error of `mean` over records and draws.
     pub standard_error: f64,
@@ -85,12 +86,12 @@ pub struct LogMarginal {
     pub records: Vec<f64>,
 }
 
-/// The use of each latent dimension by the codes.
+/// The latent dimensions that the codes of records use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActiveUnits {
     /// Variance over records of the mean of q(z | x), by dimension.
     pub variance: Vec<f64>,
-    /// Dimensions with a variance above the threshold.
+    /// Number of dimensions with a variance above [`ACTIVE_THRESHOLD`].
     pub active: usize,
 }
 
@@ -101,7 +102,7 @@ const IMPORTANCE: Purpose = Purpose::new("neural importance");
 pub const ACTIVE_THRESHOLD: f64 = 0.01;
 
 impl Autoencoder {
-    /// An architecture with its weights, in the order of [`Architecture::specs`].
+    /// Creates an auto-encoder from an architecture and its weights, in the order of [`Architecture::specs`].
     ///
     /// # Errors
     /// Fails if the architecture is invalid or the weights belong to another one.
@@ -132,20 +133,15 @@ impl Autoencoder {
         }
         let (guide, model) = (architecture.encoder(), architecture.decoder());
         let encoder = Forward::new(
-            &guide.network.specs(),
-            &[architecture.width],
+            &guide.specs(),
+            &[architecture.observation.width],
             simd,
             |g, t, v| {
                 let (mean, log_variance) = guide.build(g, t, v[0]);
                 vec![mean, log_variance]
             },
         );
-        let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
-            let heads = model.network.build(g, t, v[0]);
-            let mean = model.likelihood.mean(g, &heads);
-            // The log variance if there is one, otherwise a second copy of a head, which is not read.
-            vec![mean, heads[heads.len() - 1]]
-        });
+        let decoder = model.forward(simd);
         Ok(Self {
             encoder: encoder.map_err(AutoencoderError::Unsupported)?,
             decoder: decoder.map_err(AutoencoderError::Unsupported)?,
@@ -162,7 +158,7 @@ impl Autoencoder {
     }
 
     /// Adds a normal posterior over the decoder's weights, with the weights as its means (Eq. 23). It takes the log
-    /// standard deviations of all tensors of the decoder, in order, or none for point estimates.
+    /// standard deviations of all tensors of the decoder, in order, or an empty list for point estimates.
     ///
     /// # Errors
     /// Fails if the tensors belong to another architecture.
@@ -182,23 +178,23 @@ impl Autoencoder {
         Ok(self)
     }
 
-    /// The architecture.
+    /// Returns the architecture.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// The weights: point estimates, or means of their posterior.
+    /// Returns the weights: point estimates, or means of their posterior.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// `KL(q(θ) ‖ N(0, I))` of the weights' posterior in nats, which the bound of training records pays once for all of
-    /// them (Eq. 24); 0 for point estimates.
+    /// Computes `KL(q(θ) ‖ N(0, I))` of the weights' posterior in nats, or 0 for point estimates. The bound of the
+    /// training records subtracts it once (Eq. 24).
     pub fn weight_divergence(&self) -> f64 {
         self.posterior.divergence()
     }
 
-    /// q(z | x) of every record.
+    /// Computes q(z | x) of every record.
     pub fn encode(&mut self, records: &dyn Records) -> Codes {
         let mut codes = Codes {
             mean: Vec::new(),
@@ -215,23 +211,34 @@ impl Autoencoder {
         codes
     }
 
-    /// Means of the records given latent values (`n × latent`), `n × width`, averaged over the weights' posterior if
-    /// there is one.
+    /// Computes the means of records given latent values (`n × latent`). The result is `n × width`, averaged over the
+    /// weights' posterior if there is one. The library size of counts is
+    /// [`Observation::library_size`](crate::Observation::library_size).
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
+        let context = self.drawn_contexts(latent.len() / self.architecture.latent);
+        self.decode_in(latent, &context)
+    }
+
+    fn drawn_contexts(&self, n: usize) -> Vec<f32> {
+        self.architecture.observation.drawn_context().repeat(n)
+    }
+
+    fn decode_in(&mut self, latent: &[f32], context: &[f32]) -> Vec<f32> {
         let draws = self.posterior.draws();
-        let mut means = self.decode_with(latent, EVALUATED, 0, 0, |_, _, _| {});
+        let mut means = self.decode_with((latent, context), EVALUATED, 0, 0, |_, _, _| {});
         for draw in 1..draws {
-            let more = self.decode_with(latent, EVALUATED, 0, draw as u64, |_, _, _| {});
+            let draw = draw as u64;
+            let more = self.decode_with((latent, context), EVALUATED, 0, draw, |_, _, _| {});
             means.iter_mut().zip(more).for_each(|(mean, x)| *mean += x);
         }
         means.iter_mut().for_each(|mean| *mean /= draws as f32);
         means
     }
 
-    /// Means given latent values at one draw of the weights, with `each(first, means, log variances)` for every block.
+    /// Calls `each(record, mean, parameters)` for every record, at one draw of the weights.
     fn decode_with(
         &mut self,
-        latent: &[f32],
+        (latent, context): (&[f32], &[f32]),
         purpose: Purpose,
         seed: u64,
         draw: u64,
@@ -239,24 +246,39 @@ impl Autoencoder {
     ) -> Vec<f32> {
         let drawn = self.posterior.draw(self.simd, seed, purpose, draw);
         let tensors = views(&drawn);
+        let observation = &self.architecture.observation;
+        let (width, extra) = (observation.width, observation.context());
         let mut means = Vec::new();
         for (block, z) in latent.chunks(LANES * self.architecture.latent).enumerate() {
+            let first = block * LANES;
             let lanes = z.len() / self.architecture.latent;
-            let [mean, spread] = self.decoder.run(&tensors, &[z], lanes);
-            each(block * LANES, mean, spread);
+            let inputs = [z, &context[first * extra..][..lanes * extra]];
+            let inputs = &inputs[..1 + usize::from(extra > 0)];
+            let [mean, parameters] = self.decoder.run(&tensors, inputs, lanes);
+            let rows = mean.chunks(width);
+            let rows = rows.zip(parameters.chunks(parameters.len() / lanes));
+            for (i, (mean, parameters)) in rows.enumerate() {
+                each(first + i, mean, parameters);
+            }
             means.extend_from_slice(mean);
         }
         means
     }
 
-    /// Means of the records given the means of their codes, `records × width`.
+    /// Computes the means of the records given the means of their codes, `records × width`.
     pub fn reconstruct(&mut self, records: &dyn Records) -> Vec<f32> {
         let codes = self.encode(records);
-        self.decode(&codes.mean)
+        let observation = &self.architecture.observation;
+        let (mut context, mut record) = (Vec::new(), vec![0.0; records.width()]);
+        for i in (0..records.len()).filter(|_| observation.context() > 0) {
+            records.read(i, &mut record);
+            observation.read_context(&record, &mut context);
+        }
+        self.decode_in(&codes.mean, &context)
     }
 
-    /// Draws from p(z) p(x | z), which depend only on (seed, draw). If the weights have a posterior, each draw has its
-    /// own weights.
+    /// Draws from p(z) p(x | z). A draw depends only on (seed, draw). If the weights have a posterior, each draw has
+    /// its own weights.
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
@@ -271,7 +293,8 @@ impl Autoencoder {
             &mut scratch,
             &mut latent,
         );
-        let (likelihood, width) = (self.architecture.likelihood, self.architecture.width);
+        let observation = &self.architecture.observation;
+        let (likelihood, width) = (observation.likelihood, observation.width);
         let mut values = vec![0.0; draws * width];
         let together = if self.posterior.is_point() {
             draws.max(1)
@@ -280,17 +303,15 @@ impl Autoencoder {
         };
         let mut means = Vec::with_capacity(draws * width);
         for (part, z) in latent.chunks(together * per_lane).enumerate() {
-            let drawn = self.decode_with(z, SAMPLED, seed, part as u64, |first, mean, spread| {
-                let first = part * together + first;
-                let rows = mean.chunks(width).zip(spread.chunks(width));
-                for (i, (mean, spread)) in rows.enumerate() {
-                    let lane = (first + i) as u64;
-                    let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, lane);
-                    let out = &mut values[(first + i) * width..][..width];
-                    likelihood.draw(mean, spread, &mut stream, out);
-                }
-            });
-            means.extend(drawn);
+            let context = self.drawn_contexts(z.len() / per_lane);
+            let inputs = (z, &context[..]);
+            let each = |i: usize, mean: &[f32], parameters: &[f32]| {
+                let record = part * together + i;
+                let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, record as u64);
+                let out = &mut values[record * width..][..width];
+                likelihood.draw(mean, parameters, &mut stream, out);
+            };
+            means.extend(self.decode_with(inputs, SAMPLED, seed, part as u64, each));
         }
         Samples {
             latent,
@@ -299,9 +320,9 @@ impl Autoencoder {
         }
     }
 
-    /// Means over a `side × side` grid of the first two latent dimensions, row by row from the top: the coordinates are
-    /// equally spaced probabilities through the inverse of the Gaussian distribution function (Figure 4). Other
-    /// dimensions are 0.
+    /// Computes means over a `side × side` grid of the first two latent dimensions, row by row from the top. The
+    /// coordinates are equally spaced probabilities through the inverse of the Gaussian distribution function (Figure
+    /// 4). Other dimensions are 0.
     pub fn manifold(&mut self, side: usize) -> Vec<f32> {
         let latent = self.architecture.latent;
         let mut z = vec![0.0; side * side * latent];
@@ -318,9 +339,9 @@ impl Autoencoder {
         self.decode(&z)
     }
 
-    /// The lower bound of records, with `samples` draws each. If the weights have a posterior, this is its expectation
-    /// over them: a bound on E log p(x | θ), and so on the log predictive density of new records. The bound of training
-    /// records also subtracts the [divergence of the weights](Self::weight_divergence).
+    /// Estimates the lower bound of records, with `samples` draws each. If the weights have a posterior, the result is
+    /// the expectation over them, which bounds E log p(x | θ) and therefore the log predictive density of new records.
+    /// The bound of training records also subtracts the [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
     /// Fails if the architecture has operations without a single-precision kernel.
@@ -359,9 +380,9 @@ impl Autoencoder {
         })
     }
 
-    /// The importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016): between
-    /// the lower bound (K = 1) and log p(x), rising with K. If the weights have a posterior, draws are spread over
-    /// draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
+    /// Estimates the importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016).
+    /// It rises with K from the lower bound (K = 1) to log p(x). If the weights have a posterior, the draws are spread
+    /// over draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
     ///
     /// # Errors
     /// Fails if the architecture has operations without a single-precision kernel.
@@ -380,7 +401,7 @@ impl Autoencoder {
         let (mut estimates, mut shares) = (Vec::new(), Vec::new());
         for set in 0..sets {
             let drawn = self.posterior.draw(self.simd, seed, EVALUATED, set as u64);
-            // An equal number of draws for each, with the remainder for the first ones.
+            // Each set of weights gets an equal number of draws, and the first sets share the remainder.
             let own = draws / sets + usize::from(set < draws % sets);
             let before = set * draws.div_ceil(sets);
             estimates.push(
@@ -392,7 +413,8 @@ impl Autoencoder {
         Ok(mixed(&estimates, &shares))
     }
 
-    /// The importance-weighted bound at these weights of the decoder; its draws of latent values begin with draw `before`.
+    /// Computes the importance-weighted bound at these weights of the decoder. Its draws of latent values begin with
+    /// draw `before`.
     fn importance_at(
         &mut self,
         tensors: &[Tensor],
@@ -451,8 +473,8 @@ impl Autoencoder {
         Ok(LogMarginal::new(estimates, spread))
     }
 
-    /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes. It suits fewer than 5
-    /// latent dimensions. If the weights have a posterior, p(x) is averaged over draws of them.
+    /// Estimates log p(x) of records by the estimator of appendix D, with chains that begin at the codes. It suits
+    /// fewer than 5 latent dimensions. If the weights have a posterior, p(x) is averaged over draws of them.
     ///
     /// # Errors
     /// Fails if the architecture has operations without a single-precision kernel.
@@ -479,7 +501,7 @@ impl Autoencoder {
         Ok(mixed(&estimates, &vec![1.0 / sets as f64; sets]))
     }
 
-    /// The latent dimensions that the codes of `records` use.
+    /// Computes which latent dimensions the codes of `records` use.
     pub fn active_units(&mut self, records: &dyn Records) -> ActiveUnits {
         let codes = self.encode(records);
         let latent = self.architecture.latent;
@@ -504,7 +526,7 @@ impl Autoencoder {
         }
     }
 
-    /// The paper's settings for [`marginal_likelihood`](Self::marginal_likelihood).
+    /// Returns the paper's settings for [`marginal_likelihood`](Self::marginal_likelihood).
     pub fn paper_marginal() -> MarginalSettings {
         MarginalSettings {
             hmc: HmcSettings {
@@ -516,7 +538,6 @@ impl Autoencoder {
     }
 }
 
-/// The elements of every tensor.
 pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
     tensors
         .iter()
@@ -524,7 +545,7 @@ pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
         .collect()
 }
 
-/// log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
+/// Computes log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
 fn log_normal(noise: &[f32], log_variance: &[f32]) -> f64 {
     let terms = noise.iter().zip(log_variance);
     terms
@@ -532,7 +553,6 @@ fn log_normal(noise: &[f32], log_variance: &[f32]) -> f64 {
         .sum()
 }
 
-/// `log (1/n) Σ eʷ` and its standard error by the delta method.
 pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
     let largest = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {
@@ -546,7 +566,22 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
-    /// Averages estimates with a known sum of squared Monte-Carlo errors, `spread`.
+    /// Converts the estimate to other units, in which the log density of record i is larger by `by[i]` nats.
+    #[must_use]
+    pub fn moved(self, by: &[f64]) -> Self {
+        let records = self.records.iter().zip(by).map(|(x, by)| x + by).collect();
+        let moved = Self::new(records, 0.0);
+        // The records share the rest of the error, which does not change.
+        let own = Self::new(self.records, 0.0).standard_error;
+        let shared = (self.standard_error.powi(2) - own.powi(2)).max(0.0).sqrt();
+        Self {
+            standard_error: moved.standard_error.hypot(shared),
+            monte_carlo_error: self.monte_carlo_error,
+            ..moved
+        }
+    }
+
+    /// `spread` is the known sum of squared Monte-Carlo errors.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;
         let mean = records.iter().sum::<f64>() / n;

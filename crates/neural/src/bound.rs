@@ -6,28 +6,29 @@ use serde::{Deserialize, Serialize};
 use crate::layers::TensorSpec;
 use crate::model::{Encoder, LocalModel, standard_normal};
 
-/// The differentiated estimator of the bound.
+/// The estimator of the bound that training differentiates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// Estimator A (Eq. 6): `log p(x, z) − log q(z | x)` at the draws.
+    /// Estimator A (Eq. 6), which is `log p(x, z) − log q(z | x)` at the draws.
     Joint,
-    /// Estimator B (Eq. 7, 10): the divergence from the prior in closed form, and the likelihood at the draws.
+    /// Estimator B (Eq. 7, 10), with the divergence from the prior in closed form and the likelihood at the draws.
     #[default]
     Analytic,
 }
 
-/// Inputs and outputs of the graph of a bound.
+/// The graph of a bound with its inputs and outputs.
 ///
-/// Inputs, in order: the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the likelihood
-/// and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers (both per
-/// lane). Outputs: the log likelihood averaged over the draws, the divergence (exact, or estimated from the draws),
-/// and, if requested, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for every tensor.
+/// The inputs, in order, are the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the
+/// likelihood and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers
+/// (both per lane). The outputs are the log likelihood averaged over the draws, the divergence (exact, or estimated
+/// from the draws), and, if requested, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for
+/// every tensor.
 #[derive(Clone, Debug)]
 pub struct BoundGraph {
     /// The graph.
     pub graph: Graph,
-    /// The encoder's tensors, then the model's.
+    /// Names and extents of the encoder's tensors, followed by those of the model's tensors.
     pub specs: Vec<TensorSpec>,
     /// Number of the encoder's tensors.
     pub encoder_tensors: usize,
@@ -35,12 +36,12 @@ pub struct BoundGraph {
     pub width: usize,
     /// Number of latent values of a record.
     pub latent: usize,
-    /// Draws of the latent values for each record.
+    /// Number of draws of the latent values for each record.
     pub samples: usize,
 }
 
 impl BoundGraph {
-    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
+    /// Builds the bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
     ///
     /// # Panics
     /// Panics if the extents of encoder and model differ, which is a bug in the caller.
@@ -52,9 +53,9 @@ impl BoundGraph {
         gradients: bool,
     ) -> Self {
         assert_eq!(encoder.latent, model.latent(), "latent values");
-        assert_eq!(encoder.network.inputs, model.width(), "values of a record");
+        assert_eq!(encoder.width(), model.width(), "values of a record");
         let mut g = Graph::new();
-        let mut specs = encoder.network.specs();
+        let mut specs = encoder.specs();
         let encoder_tensors = specs.len();
         specs.extend(model.specs());
         let tensors: Vec<NodeId> = specs
@@ -81,7 +82,7 @@ impl BoundGraph {
             if estimator == Estimator::Joint || !model.standard_prior() {
                 let prior = model.log_prior(&mut g, others, z);
                 let guide = {
-                    // log q(z | x), where (z − mean) / sd is the noise.
+                    // In log q(z | x), (z − mean) / sd is the noise.
                     let base = standard_normal(&mut g, noise);
                     let scale = g.sum(half);
                     g.sub(base, scale)
@@ -117,7 +118,7 @@ impl BoundGraph {
     }
 }
 
-/// `KL(N(mean, diag exp(log_variance)) ‖ N(0, I))` (appendix B).
+/// Builds `KL(N(mean, diag exp(log_variance)) ‖ N(0, I))` (appendix B).
 pub(crate) fn normal_divergence(g: &mut Graph, mean: NodeId, log_variance: NodeId) -> NodeId {
     let variance = g.exp(log_variance);
     let square = g.square(mean);

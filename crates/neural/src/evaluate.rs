@@ -8,23 +8,22 @@ use crate::bound::{BoundGraph, Estimator};
 use crate::model::{Encoder, LocalModel};
 use crate::records::{Records, gather};
 
-/// Lanes of one evaluation.
 pub(crate) const LANES: usize = 500;
 
 /// An estimate of the lower bound, averaged over records, in nats per record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundEstimate {
-    /// `likelihood − divergence`.
+    /// The estimate of the bound, `likelihood − divergence`.
     pub bound: f64,
     /// Standard error of `bound` over records and draws.
     pub standard_error: f64,
-    /// Mean of `E_q log p(x | z)`.
+    /// The mean of `E_q log p(x | z)`.
     pub likelihood: f64,
-    /// Mean of `KL(q(z | x) ‖ p(z))`.
+    /// The mean of `KL(q(z | x) ‖ p(z))`.
     pub divergence: f64,
 }
 
-/// Estimates bounds of records (Eq. 10 without gradients).
+/// An evaluator for bounds of records (Eq. 10 without gradients).
 pub struct BoundEvaluator {
     bound: BoundGraph,
     program: SingleProgram,
@@ -34,7 +33,8 @@ pub struct BoundEvaluator {
     scratch: Vec<f64>,
 }
 
-/// Standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration, lane).
+/// Draws standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration,
+/// lane).
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn normals(
     simd: Simd,
@@ -59,7 +59,7 @@ pub(crate) fn normals(
 const EVALUATION: Purpose = Purpose::new("neural evaluation");
 
 impl BoundEvaluator {
-    /// An evaluator with `samples` draws per record.
+    /// Creates an evaluator with `samples` draws per record.
     ///
     /// # Errors
     /// Fails if the model has operations without a single-precision kernel.
@@ -82,7 +82,8 @@ impl BoundEvaluator {
         })
     }
 
-    /// The mean bound of `records` under the tensors of encoder and model. Draws depend only on (seed, record).
+    /// Estimates the mean bound of `records` under the tensors of encoder and model. Draws depend only on (seed,
+    /// record).
     ///
     /// # Panics
     /// Panics if tensors or records have other extents, which is a bug in the caller.
@@ -91,7 +92,8 @@ impl BoundEvaluator {
         BoundEstimate::from_terms(&likelihoods, &divergences)
     }
 
-    /// Likelihood and divergence of every record; latent values are a function of (seed, draw, record).
+    /// Computes the likelihood and the divergence of every record. Latent values are a function of (seed, draw,
+    /// record).
     pub(crate) fn terms(
         &mut self,
         tensors: &[&[f32]],
@@ -128,7 +130,6 @@ impl BoundEvaluator {
 }
 
 impl BoundEstimate {
-    /// Means and the standard error of the difference.
     pub(crate) fn from_terms(likelihoods: &[f64], divergences: &[f64]) -> Self {
         let n = likelihoods.len() as f64;
         let likelihood = likelihoods.iter().sum::<f64>() / n;

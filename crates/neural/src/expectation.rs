@@ -18,38 +18,35 @@ use crate::records::{Minibatches, Records};
 use crate::sleep::{gradient_program, with_workspace};
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// A run of Monte-Carlo EM.
+/// The algorithm of Monte-Carlo EM.
 pub struct MonteCarloEm<'a> {
     architecture: Architecture,
     settings: TrainSettings,
     hmc: HmcSettings,
-    /// Weight updates after each transition.
     updates: usize,
     minibatches: Minibatches<'a>,
     posterior: Forward,
     maximise: (SingleProgram, SingleWorkspace),
 }
 
-/// Weights and chains.
+/// The state of a run, with its weights and chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmState {
     train: TrainState,
     /// The position of every record's chain, `records × latent`.
     positions: Vec<f32>,
-    /// The step size of all chains.
     step: f64,
-    /// Minibatches seen.
     minibatches: u64,
 }
 
 const CHAINS: Purpose = Purpose::new("neural expectation");
 
 impl<'a> MonteCarloEm<'a> {
-    /// Prepares a run: `updates` weight updates follow each transition (5 in the paper). It uses the settings batch,
-    /// optimiser, weight prior, initial weights, minibatches and seed; minibatches have at most 500 records.
+    /// Prepares a run in which `updates` weight updates follow each transition (5 in the paper). It uses the settings
+    /// batch, optimiser, weight prior, initial weights, minibatches and seed. Minibatches have at most 500 records.
     ///
     /// # Errors
-    /// Fails if settings or architecture are invalid, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, if records have another width, or if there are no records.
     pub fn new(
         architecture: &Architecture,
         mut settings: TrainSettings,
@@ -61,11 +58,12 @@ impl<'a> MonteCarloEm<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        settings.check(architecture.width, data, None)?;
+        let width = architecture.observation.width;
+        settings.check(width, data, None)?;
         settings.batch = settings.batch.min(LANES);
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let model = architecture.decoder();
-        let widths = [architecture.width, architecture.latent];
+        let widths = [width, architecture.latent];
         let maximise = gradient_program(&model.specs(), &widths, simd, |g, t, v| {
             model.log_likelihood(g, t, v[0], v[1])
         })
@@ -82,8 +80,8 @@ impl<'a> MonteCarloEm<'a> {
         })
     }
 
-    /// One minibatch: the log joint densities at the chains' positions, log p(x | z) of the last weight update, and the
-    /// mean acceptance.
+    /// Returns the log joint densities at the chains' positions, log p(x | z) of the last weight update, and the mean
+    /// acceptance.
     fn minibatch(&mut self, state: &mut EmState) -> (Vec<f64>, f64) {
         let (t, seed) = (state.minibatches, self.settings.seed);
         let latent = self.architecture.latent;
@@ -145,7 +143,6 @@ impl<'a> MonteCarloEm<'a> {
 
 impl Algorithm for MonteCarloEm<'_> {
     type State = EmState;
-    /// Weights of the decoder alone.
     type Output = Trained;
 
     fn init(&mut self) -> Result<EmState, Status> {

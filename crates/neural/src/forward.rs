@@ -1,4 +1,4 @@
-//! Networks without gradients over many lanes: programs with their scratch memory.
+//! Networks without gradients over many lanes, as programs with their scratch memory.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::simd::Simd;
@@ -7,14 +7,13 @@ use crate::evaluate::LANES;
 use crate::layers::TensorSpec;
 use crate::model::LocalModel;
 
-/// A program over at most [`LANES`] lanes at a time.
 pub(crate) struct Forward {
     program: SingleProgram,
     workspace: SingleWorkspace,
 }
 
 impl Forward {
-    /// A graph whose inputs are shared tensors and then per-lane values of the given widths.
+    /// Builds a graph whose inputs are shared tensors, followed by per-lane values of the given widths.
     pub(crate) fn new(
         specs: &[TensorSpec],
         widths: &[usize],
@@ -34,7 +33,7 @@ impl Forward {
         Ok(Self { program, workspace })
     }
 
-    /// Log p(x, z) and its gradient in z, for the lanes' values x and z.
+    /// Builds log p(x, z) and its gradient in z, for the lanes' values x and z.
     pub(crate) fn posterior(model: &dyn LocalModel, simd: Simd) -> Result<Self, Unsupported> {
         let widths = [model.width(), model.latent()];
         Self::new(&model.specs(), &widths, simd, |g, tensors, values| {
@@ -47,7 +46,6 @@ impl Forward {
         })
     }
 
-    /// The outputs at `lanes ≤ LANES` lanes.
     pub(crate) fn run<'a, const N: usize>(
         &'a mut self,
         tensors: &[&[f32]],

@@ -1,5 +1,5 @@
-//! Amortised posteriors of densities that are not graphs: a recognition network for any model that has one latent
-//! vector per record and provides its log density and the gradient with respect to the latent values.
+//! Amortised posteriors of densities that are not graphs. A recognition network can be trained for any model that has
+//! one latent vector per record and provides its log density and the gradient with respect to the latent values.
 //!
 //! The gradient of the bound passes through the model explicitly. The model receives draws z from q(z | x) and returns
 //! the gradient s of log p(x, z). The derivative of `s · z + ½ Σ log variance` with respect to the network's weights is
@@ -21,17 +21,17 @@ use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
 /// A density of records with one latent vector each, evaluated for many records at once.
 pub trait LocalDensity {
-    /// Number of values of a record.
+    /// Returns the number of values of a record.
     fn width(&self) -> usize;
 
-    /// Number of latent values of a record.
+    /// Returns the number of latent values of a record.
     fn latent(&self) -> usize;
 
     /// Writes log p(x, z) in nats of every record to `value` and its gradient in z to `slope`.
     ///
-    /// `x` holds the records one after the other (`width` values each). `z` and `slope` hold their latent values and
-    /// gradients in the same order (`latent` values each). `records` are the record numbers, for models with their own
-    /// data.
+    /// `x` contains the records one after the other (`width` values each). `z` and `slope` contain their latent values
+    /// and gradients in the same order (`latent` values each). `records` are the indices of the records, for models
+    /// with their own data.
     fn value_grad(
         &self,
         records: &[usize],
@@ -48,9 +48,7 @@ pub struct Amortisation<'a> {
     model: &'a dyn LocalDensity,
     settings: TrainSettings,
     minibatches: Minibatches<'a>,
-    /// Draws and entropies.
     draw: (SingleProgram, SingleWorkspace),
-    /// Gradients, from those of the model.
     climb: (SingleProgram, SingleWorkspace),
     noise: Vec<f32>,
     slope: Vec<f32>,
@@ -60,7 +58,7 @@ pub struct Amortisation<'a> {
 
 const NOISE: Purpose = Purpose::new("neural guide");
 
-/// Draw, and half the sum of log variances, of a network at x with noise e.
+/// Builds the draw of a network at x with noise e, and half the sum of its log variances.
 fn draw(
     g: &mut Graph,
     encoder: &Encoder,
@@ -80,7 +78,7 @@ impl<'a> Amortisation<'a> {
     /// minibatches and seed.
     ///
     /// # Errors
-    /// Fails if settings are invalid, extents differ, or there are no records.
+    /// Fails if settings are invalid, if extents differ, or if there are no records.
     pub fn new(
         encoder: &Encoder,
         model: &'a dyn LocalDensity,
@@ -89,11 +87,11 @@ impl<'a> Amortisation<'a> {
         simd: Simd,
     ) -> Result<Self, TrainError> {
         settings.check(model.width(), data, None)?;
-        if encoder.latent != model.latent() || encoder.network.inputs != model.width() {
+        if encoder.latent != model.latent() || encoder.width() != model.width() {
             let text = "the encoder has other extents than the model";
             return Err(TrainError(text.to_owned()));
         }
-        let specs = encoder.network.specs();
+        let specs = encoder.specs();
         let mut g = Graph::new();
         let tensors: Vec<NodeId> = specs
             .iter()
@@ -129,7 +127,7 @@ impl<'a> Amortisation<'a> {
         })
     }
 
-    /// One minibatch: the log densities at the draws, and minus the entropies.
+    /// Returns the log densities at the draws, and minus the entropies.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let latent = self.encoder.latent;
@@ -189,12 +187,11 @@ impl<'a> Amortisation<'a> {
 
 impl Algorithm for Amortisation<'_> {
     type State = TrainState;
-    /// The encoder's weights.
     type Output = Trained;
 
     fn init(&mut self) -> Result<TrainState, Status> {
         let settings = &self.settings;
-        let specs = self.encoder.network.specs();
+        let specs = self.encoder.specs();
         let tensors = initial_weights(
             self.draw.0.simd(),
             &specs,

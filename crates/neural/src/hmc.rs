@@ -5,14 +5,14 @@ use jensen_math::rng::{Purpose, fill_uniforms};
 use crate::evaluate::normals;
 use crate::forward::Forward;
 
-/// The moves of chains.
+/// Settings of the transitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HmcSettings {
-    /// Leapfrog steps of one transition.
+    /// Number of leapfrog steps in a transition.
     pub leapfrog: usize,
     /// The target acceptance rate of the step sizes.
     pub acceptance: f64,
-    /// Step size before tuning.
+    /// The step size before tuning.
     pub initial_step: f64,
 }
 
@@ -27,7 +27,6 @@ impl Default for HmcSettings {
     }
 }
 
-/// Chains over the lanes of one block: positions, and a step size each.
 pub(crate) struct Chains {
     pub positions: Vec<f32>,
     pub steps: Vec<f64>,
@@ -37,13 +36,12 @@ pub(crate) struct Chains {
     scratch: Vec<f64>,
 }
 
-/// The arguments of a transition other than the chains.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     pub seed: u64,
     pub purpose: Purpose,
     pub iteration: u64,
-    /// Counted over all chains of all blocks.
+    /// The index of the first lane among all chains of all blocks.
     pub first_lane: u64,
 }
 
@@ -59,7 +57,8 @@ impl Chains {
         }
     }
 
-    /// One transition of every chain; returns the acceptance probabilities and the log densities at the new positions.
+    /// Makes one transition of every chain. Returns the acceptance probabilities and the log densities at the new
+    /// positions.
     pub(crate) fn transition(
         &mut self,
         posterior: &mut Forward,
@@ -141,7 +140,7 @@ impl Chains {
         (acceptance, here)
     }
 
-    /// Moves every chain's step size towards the target acceptance. `rate` decreases during tuning.
+    /// Changes every chain's step size towards the target acceptance. `rate` decreases during tuning.
     pub(crate) fn tune(&mut self, acceptance: &[f64], wanted: f64, rate: f64) {
         for (step, accepted) in self.steps.iter_mut().zip(acceptance) {
             *step = (*step * (rate * (accepted - wanted)).exp()).clamp(1e-4, 2.0);

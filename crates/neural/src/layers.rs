@@ -1,8 +1,8 @@
 //! Networks as expressions of a graph.
 //!
-//! A network takes its tensors as graph nodes, so that one definition serves weights that are shared by a minibatch,
-//! weights drawn from a posterior, and tests in double precision. A new kind of layer is a function from nodes to a
-//! node and a list of [`TensorSpec`]s.
+//! A network takes its tensors as graph nodes, so that one definition serves weights that a minibatch shares, weights
+//! drawn from a posterior, and tests in double precision. A new kind of layer is a function from nodes to a node and a
+//! list of [`TensorSpec`]s.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
 use serde::{Deserialize, Serialize};
@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
-    /// `x`.
+    /// The identity, x.
     Identity,
     /// The hyperbolic tangent, as in the paper's experiments.
     #[default]
     Tanh,
-    /// `max(x, 0)`.
+    /// The rectified linear unit, max(x, 0).
     Relu,
-    /// `log(1 + eˣ)`.
+    /// The softplus function, log(1 + eˣ).
     Softplus,
-    /// `1 / (1 + e⁻ˣ)`.
+    /// The logistic function, 1 / (1 + e⁻ˣ).
     Sigmoid,
 }
 
 impl Activation {
-    /// Every activation with its name.
+    /// All activations with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("identity", Self::Identity),
         ("tanh", Self::Tanh),
@@ -34,7 +34,7 @@ impl Activation {
         ("sigmoid", Self::Sigmoid),
     ];
 
-    /// The activation with this name.
+    /// Returns the activation with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -42,7 +42,7 @@ impl Activation {
             .map(|(_, activation)| activation)
     }
 
-    /// The activation of every element of `x`.
+    /// Builds the activation of every element of `x`.
     pub fn apply(self, graph: &mut Graph, x: NodeId) -> NodeId {
         match self {
             Self::Identity => x,
@@ -57,37 +57,37 @@ impl Activation {
     }
 }
 
-/// Name and extents of a tensor of weights.
+/// The name and extents of a tensor of weights.
 ///
-/// Elements are stored with the output index running fastest: as a row-major array its shape is `inputs × outputs`.
+/// Elements are stored with the output index running fastest. As a row-major array, the shape is `inputs × outputs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TensorSpec {
     /// A dotted name such as `encoder.0.weight`.
     pub name: String,
-    /// Number of inputs; 1 for a bias.
+    /// Number of inputs, or 1 for a bias.
     pub inputs: usize,
     /// Number of outputs.
     pub outputs: usize,
 }
 
 impl TensorSpec {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.inputs * self.outputs
     }
 
-    /// Whether the name marks these as the biases of a layer.
+    /// Whether the tensor is the bias of a layer, according to its name.
     pub fn is_bias(&self) -> bool {
         self.name.ends_with(".bias")
     }
 
-    /// Whether it has no elements.
+    /// Whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// `W x + b` for a matrix of `outputs × inputs` weights.
+/// Builds `W x + b` for a matrix W of `outputs × inputs` weights.
 pub fn dense(
     graph: &mut Graph,
     weight: NodeId,
@@ -106,14 +106,14 @@ pub fn dense(
     graph.add(product, bias)
 }
 
-/// Hidden layers, followed by linear heads.
+/// A network of hidden layers, followed by linear heads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Perceptron {
     /// Prefix of the tensors' names.
     pub name: String,
     /// Number of inputs.
     pub inputs: usize,
-    /// Widths of the hidden layers, from the input upwards; may be empty.
+    /// Widths of the hidden layers, in order from the input. The list may be empty.
     pub hidden: Vec<usize>,
     /// The activation of hidden layers.
     pub activation: Activation,
@@ -122,7 +122,7 @@ pub struct Perceptron {
 }
 
 impl Perceptron {
-    /// Names and extents of the layers: hidden ones, then heads.
+    /// The hidden layers come before the heads.
     fn layers(&self) -> Vec<(String, usize, usize)> {
         let mut inputs = self.inputs;
         let mut layers = Vec::with_capacity(self.hidden.len() + self.heads.len());
@@ -136,7 +136,7 @@ impl Perceptron {
         layers
     }
 
-    /// Its tensors: weight and bias, layer after layer.
+    /// Returns the tensors: weight and bias, layer after layer.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = Vec::new();
         for (name, inputs, outputs) in self.layers() {
@@ -154,7 +154,7 @@ impl Perceptron {
         specs
     }
 
-    /// The values of the heads at `x`, given the tensors of [`specs`](Self::specs).
+    /// Builds the values of the heads at `x`, given the tensors of [`specs`](Self::specs).
     ///
     /// # Panics
     /// Panics if the number of tensors is wrong, which is a bug in the caller.

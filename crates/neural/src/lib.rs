@@ -1,27 +1,29 @@
 //! Auto-encoding variational Bayes: networks, estimators, training and evaluation in single precision.
 //!
-//! A model with one latent vector per record is stated as graph expressions ([`LocalModel`]; the auto-encoder's
-//! [`Decoder`] is one), a recognition network amortises its posterior ([`Encoder`]), and [`Trainer`] maximises the
-//! bound over both in the common fit loop. Minibatches are the lanes of the graph's single-precision executor.
+//! A model with one latent vector per record is a set of graph expressions ([`LocalModel`]), such as the auto-encoder's
+//! [`Decoder`]. A recognition network ([`Encoder`]) amortises its posterior, and [`Trainer`] maximises the bound over
+//! both in the common fit loop. Minibatches are the lanes of the graph's single-precision executor.
 //!
 //! | module | subject |
 //! | --- | --- |
 //! | [`layers`] | activations, dense layers, perceptrons |
-//! | [`likelihood`] | Bernoulli, Gaussian and categorical observations |
+//! | [`likelihood`] | distributions of the values of a record, one row each |
+//! | [`observation`] | the values of a record, the encoder's inputs for them, and their density |
 //! | [`model`] | models, architectures, initial weights |
 //! | [`bound`] | estimators A and B of the bound as graphs |
 //! | [`optimise`] | SGD, Adagrad, Adam |
 //! | [`temper`] | temperatures of the likelihood |
 //! | [`train`] | the training algorithm |
-//! | [`guide`] | amortised posteriors of densities that are no graphs |
+//! | [`guide`] | amortised posteriors of densities that are not graphs |
 //! | [`evaluate`] | bounds of unseen records |
 //! | [`autoencoder`] | codes, samples, pictures, importance-weighted bounds |
 //! | [`marginal`], [`hmc`] | the marginal likelihood from posterior draws |
 //! | [`sleep`], [`expectation`] | the baselines: wake-sleep, Monte-Carlo EM |
 //! | [`posterior`] | posteriors of weights, and expectations over them |
-//! | [`records`] | where records come from |
+//! | [`records`] | sources of records |
 //!
-//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
+//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Equation numbers refer to this
+//! paper.
 
 #![cfg_attr(
     not(test),
@@ -39,6 +41,7 @@ pub mod layers;
 pub mod likelihood;
 pub mod marginal;
 pub mod model;
+pub mod observation;
 pub mod optimise;
 mod parameters;
 pub mod posterior;
@@ -62,6 +65,7 @@ pub use model::{
     Architecture, ArchitectureError, Decoder, Encoder, LocalModel, RecordError, Tensor,
     initial_weights,
 };
+pub use observation::Observation;
 pub use optimise::Optimiser;
 pub use posterior::WEIGHT_DRAWS;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};

@@ -12,18 +12,18 @@ use crate::hmc::{Chains, HmcSettings, Moment};
 use crate::model::LocalModel;
 use crate::records::{Records, gather};
 
-/// The settings of the estimate.
+/// Settings of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MarginalSettings {
-    /// Chains for each record.
+    /// Number of chains for each record.
     pub chains: usize,
-    /// Transitions of the warm-up, which tunes step sizes.
+    /// Number of transitions in the warm-up, which tunes step sizes.
     pub burn_in: usize,
-    /// Draws of each chain for the density fit, and the same number for the estimate.
+    /// Number of draws of each chain for the fit of the density. The estimate uses the same number.
     pub draws: usize,
-    /// Transitions between stored draws.
+    /// Number of transitions between stored draws.
     pub thin: usize,
-    /// The moves of chains.
+    /// Settings of the transitions.
     pub hmc: HmcSettings,
 }
 
@@ -45,12 +45,12 @@ impl Default for MarginalSettings {
 
 const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 
-/// Estimates log p(x) of every record: posterior draws by Hamiltonian Monte Carlo, a normal density q fitted to half of
-/// them, and `1 / mean of q(z) / p(x, z)` over the other half. It suits only few latent dimensions, because the
-/// variance of the estimator grows quickly with their number.
+/// Estimates log p(x) of every record. Hamiltonian Monte Carlo draws from the posterior. A normal density q is fitted
+/// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator suits only
+/// few latent dimensions, because its variance grows quickly with their number.
 ///
-/// Chains begin at draws from the records' codes if there are any, otherwise from the prior. If a posterior has several
-/// modes, some chains from the prior stay long in modes of little weight, and the estimate is then too low.
+/// Chains begin at draws from the records' codes if there are any, and otherwise from the prior. If a posterior has
+/// several modes, some chains from the prior stay long in modes of little weight, and the estimate is then too low.
 ///
 /// # Panics
 /// Panics if codes have other extents, which is a bug in the caller.
@@ -149,7 +149,6 @@ pub fn estimate(
     Ok(LogMarginal::new(estimates, spread))
 }
 
-/// Sums of draws and of their products.
 struct Moments {
     count: f64,
     sum: Vec<f64>,
@@ -175,7 +174,8 @@ impl Moments {
         }
     }
 
-    /// The normal density with these moments; a trace of the identity keeps it proper for few draws.
+    /// Returns the normal density with these moments. A small multiple of the identity in the covariance makes it
+    /// proper for few draws.
     fn normal(&self) -> Normal {
         let dim = self.sum.len();
         let mean: Vec<f64> = self.sum.iter().map(|s| s / self.count).collect();
@@ -208,7 +208,7 @@ impl Moments {
     }
 }
 
-/// A normal density by its lower Cholesky factor, row-major.
+/// A normal density with its lower Cholesky factor in row-major order.
 struct Normal {
     mean: Vec<f64>,
     factor: Vec<f64>,

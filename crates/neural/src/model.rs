@@ -1,34 +1,36 @@
-//! Models with one latent vector per record, and the auto-encoder as the model that the command fits.
+//! Models with one latent vector per record, and the auto-encoder that the command fits.
 
-use jensen_graph::{Graph, NodeId};
+use jensen_graph::{Graph, NodeId, Unsupported};
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
+use crate::forward::Forward;
 use crate::layers::{Activation, Perceptron, TensorSpec};
-use crate::likelihood::{Likelihood, OutOfDomain};
+use crate::likelihood::{Column, Likelihood, OutOfDomain};
+use crate::observation::Observation;
 use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
 ///
-/// The amortised guide of [`bound`](crate::bound) works for every implementation; [`Decoder`] is the network of the
-/// auto-encoder.
+/// The amortised guide of [`bound`](crate::bound) works for every implementation. [`Decoder`] is the implementation of
+/// the auto-encoder.
 pub trait LocalModel: Send + Sync {
-    /// Number of values of a record.
+    /// Returns the number of values of a record.
     fn width(&self) -> usize;
 
-    /// Number of latent values of a record.
+    /// Returns the number of latent values of a record.
     fn latent(&self) -> usize;
 
-    /// The tensors of global parameters.
+    /// Returns the names and extents of the tensors of global parameters.
     fn specs(&self) -> Vec<TensorSpec>;
 
-    /// `log p(x | z)` of one record in nats.
+    /// Builds `log p(x | z)` of one record in nats.
     fn log_likelihood(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId)
     -> NodeId;
 
-    /// `log p(z)` of one record in nats. The default is standard normal.
+    /// Builds `log p(z)` of one record in nats. The default is standard normal.
     fn log_prior(&self, graph: &mut Graph, tensors: &[NodeId], z: NodeId) -> NodeId {
         let _ = tensors;
         standard_normal(graph, z)
@@ -40,13 +42,12 @@ pub trait LocalModel: Send + Sync {
         let _ = (tensors, records);
     }
 
-    /// Whether `log p(z)` is standard normal, which makes its divergence from a Gaussian guide a closed formula.
+    /// Whether `log p(z)` is standard normal. Its divergence from a Gaussian guide then has a closed form.
     fn standard_prior(&self) -> bool {
         true
     }
 }
 
-/// `log N(z; 0, I)`.
 pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     let square = graph.square(z);
     let sum = graph.sum(square);
@@ -56,24 +57,23 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     graph.scale(-0.5, total)
 }
 
-/// Extents and distributions of an auto-encoder: everything except its weights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The layers and distributions of an auto-encoder, without its weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// Number of values of a record.
-    pub width: usize,
-    /// Number of latent values.
+    /// The values of a record and their distribution.
+    #[serde(flatten)]
+    pub observation: Observation,
+    /// Number of latent values of a record.
     pub latent: usize,
-    /// Widths of the encoder's hidden layers, from the data upwards.
+    /// Widths of the encoder's hidden layers, in order from the data to the latent values.
     pub encoder: Vec<usize>,
-    /// Widths of the decoder's hidden layers, from the latent values upwards.
+    /// Widths of the decoder's hidden layers, in order from the latent values to the data.
     pub decoder: Vec<usize>,
     /// The activation of hidden layers.
     pub activation: Activation,
-    /// The distribution of the data.
-    pub likelihood: Likelihood,
 }
 
-/// The reason why an architecture is invalid.
+/// An error in an architecture, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchitectureError(pub String);
 
@@ -85,21 +85,21 @@ impl std::fmt::Display for ArchitectureError {
 
 impl std::error::Error for ArchitectureError {}
 
-/// The reason why records do not fit an architecture.
+/// An error in records that do not fit an architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordError {
-    /// They have a different number of values.
+    /// The records have a different number of values.
     Width {
-        /// Values of the records.
+        /// Number of values of the records.
         found: usize,
-        /// Values that the architecture has.
+        /// Number of values in the architecture.
         expected: usize,
     },
     /// A value is outside the domain of the likelihood.
     Domain {
-        /// The record, from 0.
+        /// The index of the record, from 0.
         record: usize,
-        /// The value.
+        /// The value that is outside the domain.
         error: OutOfDomain,
     },
 }
@@ -121,25 +121,31 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// The paper's architecture: one hidden layer of tanh units in each network.
+    /// Returns the paper's architecture, with one hidden layer of tanh units in each network.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
-            width,
+            observation: Observation::new(width, likelihood),
             latent,
             encoder: vec![hidden],
             decoder: vec![hidden],
             activation: Activation::Tanh,
-            likelihood,
         }
     }
 
-    /// Checks the extents.
+    /// Checks the architecture.
     ///
     /// # Errors
-    /// Fails if an extent is zero or records do not divide into groups.
+    /// Fails if an extent is zero, if records do not divide into groups, or if values other than counts have a library
+    /// size.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
-        if self.width == 0 {
+        let Observation {
+            width,
+            likelihood,
+            library_size,
+            ..
+        } = self.observation;
+        if width == 0 {
             return error("a record needs at least one value".to_owned());
         }
         if self.latent == 0 {
@@ -148,10 +154,15 @@ impl Architecture {
         if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
             return error("a hidden layer needs at least one unit".to_owned());
         }
-        if let Likelihood::Categorical { categories } = self.likelihood
-            && (categories < 2 || !self.width.is_multiple_of(categories))
+        if library_size.is_some() && !likelihood.is_of_counts() {
+            let name = likelihood.name();
+            return error(format!(
+                "a library size needs a decoder of counts, and `{name}` is none"
+            ));
+        }
+        if let Likelihood::Categorical { categories } = likelihood
+            && (categories < 2 || !width.is_multiple_of(categories))
         {
-            let width = self.width;
             return error(format!(
                 "records of {width} values cannot be divided into groups of {categories} categories"
             ));
@@ -159,32 +170,36 @@ impl Architecture {
         Ok(())
     }
 
-    /// Checks the extents and every value of records, in one pass over them. Functions of an
+    /// Checks the number of values and every value of records, in one pass over them. Functions of an
     /// [`Autoencoder`](crate::Autoencoder) panic on records of another width and cannot use values outside the domain,
-    /// so check both here.
+    /// so check records here first.
     ///
     /// # Errors
     /// Returns the first error.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
-        let (found, expected) = (records.width(), self.width);
+        let (found, expected) = (records.width(), self.observation.width);
         if found != expected {
             return Err(RecordError::Width { found, expected });
         }
         let mut values = vec![0.0; expected];
         for record in 0..records.len() {
             records.read(record, &mut values);
-            let checked = self.likelihood.check(&values);
+            let checked = self.observation.check(&values);
             checked.map_err(|error| RecordError::Domain { record, error })?;
         }
         Ok(())
     }
 
-    /// The recognition network: heads `mean` and `log_variance`.
+    /// Returns the recognition network, with the heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
-        Encoder::new(self.width, &self.encoder, self.activation, self.latent)
+        let inputs = self.observation.inputs();
+        Encoder {
+            observation: Some(self.observation.clone()),
+            ..Encoder::new(inputs, &self.encoder, self.activation, self.latent)
+        }
     }
 
-    /// The generative network.
+    /// Returns the generative network.
     pub fn decoder(&self) -> Decoder {
         Decoder {
             network: Perceptron {
@@ -192,42 +207,45 @@ impl Architecture {
                 inputs: self.latent,
                 hidden: self.decoder.clone(),
                 activation: self.activation,
-                heads: self.likelihood.heads(self.width),
+                heads: self.observation.heads(),
             },
-            likelihood: self.likelihood,
-            width: self.width,
+            observation: self.observation.clone(),
         }
     }
 
-    /// All tensors, the encoder's first.
+    /// Returns the names and extents of all tensors, first the encoder's and then the decoder's.
     pub fn specs(&self) -> Vec<TensorSpec> {
-        let mut specs = self.encoder().network.specs();
+        let mut specs = self.encoder().specs();
         specs.extend(self.decoder().specs());
         specs
     }
 
-    /// Number of the encoder's tensors.
+    /// Returns the number of the encoder's tensors.
     pub fn encoder_tensors(&self) -> usize {
-        2 * (self.encoder.len() + 2)
+        2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
     }
 
-    /// Number of weights.
+    /// Returns the number of weights.
     pub fn weights(&self) -> usize {
         self.specs().iter().map(TensorSpec::len).sum()
     }
 }
 
-/// A recognition network: q(z | x) is normal with diagonal covariance, mean and log variance from the network (Eq. 9).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A recognition network. Its q(z | x) is normal with diagonal covariance, whose mean and log variance are outputs of
+/// the network (Eq. 9).
+#[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
     pub network: Perceptron,
     /// Number of latent values.
     pub latent: usize,
+    /// The observation, if its distribution determines the inputs of the network. If it is absent, the inputs are the
+    /// values themselves.
+    pub observation: Option<Observation>,
 }
 
 impl Encoder {
-    /// A network with these hidden layers over records of `width` values.
+    /// Creates a network with these hidden layers over records of `width` values.
     pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
         Self {
             network: Perceptron {
@@ -238,30 +256,86 @@ impl Encoder {
                 heads: vec![("mean", latent), ("log_variance", latent)],
             },
             latent,
+            observation: None,
         }
     }
 
-    /// Mean and log variance at `x`.
+    /// Returns the number of values of a record.
+    pub fn width(&self) -> usize {
+        match &self.observation {
+            Some(observation) => observation.width,
+            None => self.network.inputs,
+        }
+    }
+
+    /// Returns the names and extents of the network's tensors, and of the tensor of numbers that replace missing
+    /// values.
+    pub fn specs(&self) -> Vec<TensorSpec> {
+        let mut specs = self.network.specs();
+        specs.extend(self.observation.as_ref().and_then(Observation::fill));
+        specs
+    }
+
+    /// Builds the mean and the log variance at `x`.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
-        let heads = self.network.build(graph, tensors, x);
+        let (weights, fill) = tensors.split_at(self.network.specs().len());
+        let input = match &self.observation {
+            Some(observation) => observation.input(graph, fill.first().copied(), x),
+            None => x,
+        };
+        let heads = self.network.build(graph, weights, input);
         (heads[0], heads[1])
+    }
+
+    pub(crate) fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
+        let observation = self.observation.as_ref().filter(|of| of.missing);
+        if let (Some(observation), Some(fill)) = (observation, tensors.last_mut()) {
+            let columns = columns(records, |x| observation.read(x));
+            let pairs = fill.data.iter_mut().zip(columns);
+            pairs.for_each(|(fill, column)| *fill = column.mean as f32);
+        }
     }
 }
 
 /// The generative network of an auto-encoder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
     /// The network.
     pub network: Perceptron,
-    /// The distribution of the data given its outputs.
-    pub likelihood: Likelihood,
-    /// Number of values of a record.
-    pub width: usize,
+    /// The values of a record and their distribution given the outputs of the network.
+    pub observation: Observation,
+}
+
+impl Decoder {
+    pub(crate) fn parameters(
+        &self,
+        graph: &mut Graph,
+        tensors: &[NodeId],
+        z: NodeId,
+        context: Option<NodeId>,
+    ) -> Vec<NodeId> {
+        let of_network = tensors.len() - self.observation.specs().len();
+        let (weights, of_columns) = tensors.split_at(of_network);
+        let mut outputs = self.network.build(graph, weights, z);
+        outputs.extend_from_slice(of_columns);
+        self.observation.parameters(graph, outputs, context)
+    }
+
+    pub(crate) fn forward(&self, simd: Simd) -> Result<Forward, Unsupported> {
+        let context = self.observation.context();
+        let widths = [self.network.inputs, context];
+        let widths = &widths[..1 + usize::from(context > 0)];
+        Forward::new(&self.specs(), widths, simd, |g, tensors, values| {
+            let parameters = self.parameters(g, tensors, values[0], values.get(1).copied());
+            let mean = self.observation.likelihood.mean(g, &parameters);
+            vec![mean, g.concat(&parameters)]
+        })
+    }
 }
 
 impl LocalModel for Decoder {
     fn width(&self) -> usize {
-        self.width
+        self.observation.width
     }
 
     fn latent(&self) -> usize {
@@ -269,7 +343,9 @@ impl LocalModel for Decoder {
     }
 
     fn specs(&self) -> Vec<TensorSpec> {
-        self.network.specs()
+        let mut specs = self.network.specs();
+        specs.extend(self.observation.specs());
+        specs
     }
 
     fn log_likelihood(
@@ -279,62 +355,89 @@ impl LocalModel for Decoder {
         x: NodeId,
         z: NodeId,
     ) -> NodeId {
-        let outputs = self.network.build(graph, tensors, z);
-        self.likelihood.log_density(graph, &outputs, x)
+        let seen = self.observation.seen(graph, x);
+        let context = self.observation.context_of(graph, seen);
+        let parameters = self.parameters(graph, tensors, z, context);
+        self.observation.log_density(graph, &parameters, seen)
     }
 
-    /// The weights of the heads are scaled down, and the bias of the first maps to the mean of the data.
+    /// Scales the weights of the heads down, and fits biases and parameters of columns to the moments of the data.
     ///
     /// A pixel that is dark in all records has almost no gradient once its logit is low, and would always keep the
     /// noise of its initial weights. With initial weights as large as in other layers, 16 % of the digits drawn after
     /// 20 passes had bright borders.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
-        let heads = tensors.len() - 2 * self.network.heads.len();
-        let heads = &mut tensors[heads..];
-        for tensor in heads.iter_mut().filter(|t| !t.spec.is_bias()) {
+        let hidden = 2 * self.network.hidden.len();
+        let (biases, weights): (Vec<_>, Vec<_>) = tensors[hidden..]
+            .iter_mut()
+            .partition(|tensor| tensor.spec.is_bias());
+        for tensor in weights {
             tensor.data.iter_mut().for_each(|w| *w *= HEADS);
         }
-        let means = column_means(records);
-        let bias = heads.iter_mut().find(|t| t.spec.is_bias());
-        let count = records.len().min(LOOKED_AT) as f64;
-        for (b, mean) in bias.into_iter().flat_map(|t| &mut t.data).zip(means) {
-            *b = self.likelihood.linked(mean, count) as f32;
+        let columns = columns(records, f64::from);
+        let starts: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|column| self.observation.likelihood.start(column))
+            .collect();
+        for (which, bias) in biases.into_iter().enumerate() {
+            for (b, start) in bias.data.iter_mut().zip(&starts) {
+                if let Some(start) = start.get(which) {
+                    *b = *start as f32;
+                }
+            }
         }
     }
 }
 
-/// Scale of the random weights of a decoder's heads.
 const HEADS: f32 = 0.1;
 
-/// Number of records, spread over all of them, whose means determine the decoder's initial bias.
+/// Number of records, spread over all of them, whose moments determine the decoder's initial biases.
 const LOOKED_AT: usize = 10_000;
 
-/// The mean of each value over records.
-fn column_means(records: &dyn Records) -> Vec<f64> {
+fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
-    let (mut sums, mut record) = (vec![0.0; records.width()], vec![0.0; records.width()]);
+    let width = records.width();
+    let (mut counts, mut sums) = (vec![0.0_f64; width], vec![0.0; width]);
+    let (mut squares, mut zeros) = (vec![0.0; width], vec![0.0; width]);
+    let mut record = vec![0.0; width];
     for i in 0..count {
         records.read(i * records.len() / count, &mut record);
-        let pairs = sums.iter_mut().zip(&record);
-        pairs.for_each(|(sum, x)| *sum += f64::from(*x));
+        let present = record.iter().enumerate().filter(|(_, x)| !x.is_nan());
+        for (i, x) in present.map(|(i, x)| (i, of(*x))) {
+            counts[i] += 1.0;
+            sums[i] += x;
+            squares[i] += x * x;
+            zeros[i] += f64::from(x == 0.0);
+        }
     }
-    sums.iter().map(|sum| sum / count.max(1) as f64).collect()
+    (0..width)
+        .map(|i| {
+            let count = counts[i].max(1.0);
+            let mean = sums[i] / count;
+            Column {
+                count,
+                mean,
+                variance: squares[i] / count - mean * mean,
+                zeros: zeros[i] / count,
+            }
+        })
+        .collect()
 }
 
 /// A tensor of weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Name and extents.
+    /// The name and the extents.
     pub spec: TensorSpec,
-    /// Elements; see [`TensorSpec`] for their order.
+    /// The elements, in the order that [`TensorSpec`] defines.
     pub data: Vec<f32>,
 }
 
 const INITIAL: Purpose = Purpose::new("neural initial weights");
 
-/// Initial weights, a function of the seed and of the tensors' order: independent normal numbers with mean 0 and
-/// standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as large as its
-/// inputs, and 0 for biases.
+/// Draws initial weights, which depend on the seed and on the order of the tensors: independent normal numbers with
+/// mean 0 and standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as
+/// large as its inputs, and 0 for biases.
 ///
 /// The paper draws everything from N(0, 0.01). A common value leaves hidden units with few inputs linear, and gives
 /// outputs with many inputs noise that training must remove.

@@ -7,34 +7,34 @@
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};
 
-/// A rule that turns gradients into steps uphill.
+/// A rule that computes steps uphill from gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Optimiser {
-    /// `w += step · g`.
+    /// Gradient ascent, `w += step · g`.
     Sgd {
-        /// Step size.
+        /// The step size.
         step: f32,
     },
-    /// `h += g²; w += step · g / (√h + epsilon)` (Duchi et al. 2010), the paper's choice.
+    /// Adagrad, `h += g²; w += step · g / (√h + epsilon)` (Duchi et al. 2010), the paper's choice.
     Adagrad {
-        /// Step size; the paper tries 0.01, 0.02 and 0.1.
+        /// The step size. The paper tries 0.01, 0.02 and 0.1.
         step: f32,
-        /// Keeps the quotient finite.
+        /// A small number that keeps the quotient finite.
         epsilon: f32,
         /// The initial value of h.
         #[serde(default)]
         start: f32,
     },
-    /// Running means of the gradient and of its square with bias correction (Kingma and Ba 2015).
+    /// Adam, which uses running means of the gradient and of its square with bias correction (Kingma and Ba 2015).
     Adam {
-        /// Step size.
+        /// The step size.
         step: f32,
-        /// Decay of the mean of the gradient.
+        /// The decay rate of the running mean of the gradient.
         beta1: f32,
-        /// Decay of the mean of its square.
+        /// The decay rate of the running mean of the squared gradient.
         beta2: f32,
-        /// Keeps the quotient finite.
+        /// A small number that keeps the quotient finite.
         epsilon: f32,
     },
 }
@@ -46,7 +46,7 @@ impl Default for Optimiser {
 }
 
 impl Optimiser {
-    /// Adagrad with its default epsilon.
+    /// Returns Adagrad with its default epsilon.
     pub fn adagrad(step: f32) -> Self {
         Self::Adagrad {
             step,
@@ -55,7 +55,7 @@ impl Optimiser {
         }
     }
 
-    /// Adam with its default constants.
+    /// Returns Adam with its default constants.
     pub fn adam(step: f32) -> Self {
         Self::Adam {
             step,
@@ -65,7 +65,7 @@ impl Optimiser {
         }
     }
 
-    /// A fixed word: `sgd`, `adagrad` or `adam`.
+    /// Returns the name: `sgd`, `adagrad` or `adam`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sgd { .. } => "sgd",
@@ -74,7 +74,6 @@ impl Optimiser {
         }
     }
 
-    /// The initial state of the optimiser.
     pub(crate) fn start(self) -> f32 {
         match self {
             Self::Adagrad { start, .. } => start,
@@ -82,7 +81,7 @@ impl Optimiser {
         }
     }
 
-    /// Numbers it remembers for each weight.
+    /// Returns the number of values that the optimiser stores per weight.
     pub(crate) fn slots(self) -> usize {
         match self {
             Self::Sgd { .. } => 0,
@@ -92,14 +91,13 @@ impl Optimiser {
     }
 }
 
-/// Weights with the optimiser's state: a whole tensor, or a tile of one.
 pub(crate) struct Moving<'a> {
     pub weights: &'a mut [f32],
     pub first: &'a mut [f32],
     pub second: &'a mut [f32],
 }
 
-/// Moves weights uphill along `scale · gradient − decay · weights`; `count` is the number of this update, from 1.
+/// Moves weights uphill along `scale · gradient − decay · weights`. `count` is the number of this update, from 1.
 pub(crate) fn ascend(
     simd: Simd,
     optimiser: Optimiser,

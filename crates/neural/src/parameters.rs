@@ -1,4 +1,4 @@
-//! Weights under training: point estimates, or a normal posterior over each weight (appendix F).
+//! Weights during training: point estimates, or a normal posterior over each weight (appendix F).
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -11,7 +11,6 @@ use crate::layers::TensorSpec;
 use crate::model::Tensor;
 use crate::optimise::{Moving, Optimiser, ascend};
 
-/// Numbers with the optimiser's state.
 #[derive(Clone, Debug, PartialEq)]
 struct Learned {
     values: Vec<f32>,
@@ -58,36 +57,31 @@ impl Learned {
     }
 }
 
-/// One tensor under training. With a posterior, `mean` is its mean and the graph receives a draw.
+/// A tensor during training. With a posterior, `mean` is its mean and the graph receives a draw.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     pub spec: TensorSpec,
     mean: Learned,
     log_sd: Option<Learned>,
-    /// The standard normal numbers of the current draw, and the draw.
     noise: Vec<f32>,
     drawn: Vec<f32>,
 }
 
-/// All tensors under training.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameters {
     pub list: Vec<Parameter>,
-    /// Updates made so far.
     pub updates: u64,
 }
 
-/// The parts of an update other than the gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,
-    /// The factor of the gradients' sum over lanes: 1 / lanes.
+    /// The factor 1 / lanes of the gradients' sum over lanes.
     pub scale: f32,
-    /// The weight of `log N(w; 0, I)`: 1 / records, or 0.
+    /// The weight of `log N(w; 0, I)`, which is 1 / records, or 0.
     pub prior: f32,
 }
 
-/// The tile of one parameter.
 struct Tile<'a> {
     mean: Moving<'a>,
     log_sd: Option<Moving<'a>>,
@@ -95,10 +89,9 @@ struct Tile<'a> {
     prior: f32,
 }
 
-/// Weights that are drawn, or whose gradients are computed, together.
 const CHUNK: usize = 2048;
 
-/// Draws of weights along training, one per minibatch.
+/// Draws of weights during training, one per minibatch.
 pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
@@ -106,7 +99,6 @@ impl Parameter {
         self.log_sd.is_some()
     }
 
-    /// The input of the graph.
     fn current(&self) -> &[f32] {
         if self.is_bayesian() {
             &self.drawn
@@ -117,8 +109,7 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Point estimates with initial values `tensors`; those from `bayesian` on have a posterior with that initial log
-    /// standard deviation.
+    /// Tensors from index `bayesian.0` on have a posterior with the initial log standard deviation `bayesian.1`.
     pub(crate) fn new(
         tensors: Vec<Tensor>,
         optimiser: Optimiser,
@@ -154,7 +145,6 @@ impl Parameters {
         Self { list, updates: 0 }
     }
 
-    /// Draws weights that have a posterior.
     pub(crate) fn draw(&mut self, simd: Simd, seed: u64, purpose: Purpose, iteration: u64) {
         for (which, parameter) in self.list.iter_mut().enumerate() {
             let Some(log_sd) = &parameter.log_sd else {
@@ -177,12 +167,10 @@ impl Parameters {
         }
     }
 
-    /// The input of the graph, tensor by tensor.
     pub(crate) fn current(&self) -> impl Iterator<Item = &[f32]> {
         self.list.iter().map(Parameter::current)
     }
 
-    /// The values to store.
     pub(crate) fn weights(&self) -> Weights {
         Weights {
             tensors: self.tensors(),
@@ -190,7 +178,6 @@ impl Parameters {
         }
     }
 
-    /// The point estimates or posterior means.
     fn tensors(&self) -> Vec<Tensor> {
         let tensor = |parameter: &Parameter| Tensor {
             spec: parameter.spec.clone(),
@@ -199,7 +186,6 @@ impl Parameters {
         self.list.iter().map(tensor).collect()
     }
 
-    /// The log standard deviations of tensors with a posterior.
     fn log_sds(&self) -> Vec<Tensor> {
         let tensor = |parameter: &Parameter| {
             parameter.log_sd.as_ref().map(|log_sd| Tensor {
@@ -210,7 +196,7 @@ impl Parameters {
         self.list.iter().filter_map(tensor).collect()
     }
 
-    /// `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
+    /// Computes `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
     pub(crate) fn divergence(&self) -> f64 {
         let mut total = 0.0;
         for parameter in &self.list {
@@ -221,8 +207,8 @@ impl Parameters {
         total
     }
 
-    /// After `program.run_lanes`: computes the gradients, whose outputs `outputs[k] = (output, parameter)` the program
-    /// streams in this order, and moves the parameters. Priors apply to parameters from `prior_from` on. The caller
+    /// Computes the gradients after `program.run_lanes`, and moves the parameters. The program streams its outputs
+    /// `outputs[k] = (output, parameter)` in this order. Priors apply to parameters from `prior_from` on. The caller
     /// counts the update once all parameters have moved.
     pub(crate) fn update(
         &mut self,
@@ -330,7 +316,6 @@ impl Parameters {
     }
 }
 
-/// Point estimates, or means and log standard deviations of the tensors with a posterior, which are the last ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Weights {
     pub tensors: Vec<Tensor>,
@@ -356,7 +341,6 @@ impl Weights {
         archive
     }
 
-    /// Tensors of the same extents with the stored numbers.
     pub(crate) fn restored(mut self, archive: &Archive) -> Result<Self, ArchiveError> {
         let read = |tensor: &mut Tensor, end: &str| -> Result<(), ArchiveError> {
             let name = format!("{}{end}", tensor.spec.name);
@@ -379,7 +363,6 @@ impl Weights {
     }
 }
 
-/// The key of a tensor's draw.
 #[derive(Clone, Copy)]
 pub(crate) struct DrawKey {
     pub seed: u64,
@@ -389,7 +372,6 @@ pub(crate) struct DrawKey {
     pub first: u64,
 }
 
-/// Draws a tensor from the normal distributions with these means and log standard deviations.
 pub(crate) fn draw_weights(
     simd: Simd,
     key: DrawKey,
@@ -417,7 +399,7 @@ pub(crate) fn draw_weights(
         });
 }
 
-/// `KL(q ‖ N(0, I))` of normal weights, in nats: the last sum of Eq. 24 with its sign changed.
+/// Computes `KL(q ‖ N(0, I))` of normal weights, in nats, which is the last sum of Eq. 24 with its sign changed.
 pub(crate) fn divergence(mean: &[f32], log_sd: &[f32]) -> f64 {
     let terms = mean.iter().zip(log_sd).map(|(&m, &s)| {
         let (m, s) = (f64::from(m), f64::from(s));
@@ -464,7 +446,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// One tile of Eq. 24: the divergence of q(θ) from N(0, I) is followed exactly.
+/// Updates one tile of Eq. 24 by the exact gradient of the divergence of q(θ) from N(0, I).
 fn bayesian_step(
     simd: Simd,
     rule: UpdateRule,
@@ -514,7 +496,6 @@ impl Moving<'_> {
     }
 }
 
-/// The remainder of a tensor after tiles were taken from its front.
 struct Rest<'a>(Moving<'a>);
 
 impl<'a> Rest<'a> {

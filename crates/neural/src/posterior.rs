@@ -10,18 +10,19 @@ use crate::parameters::{DrawKey, divergence, draw_weights};
 /// Number of draws of the weights in expectations.
 pub const WEIGHT_DRAWS: usize = 16;
 
-/// Draws that bounds, means and likelihoods of records average over.
+/// Draws of weights over which bounds, means and likelihoods of records are averaged.
 pub(crate) const EVALUATED: Purpose = Purpose::new("neural evaluated weights");
 
-/// Draws that records are sampled with, one per record.
+/// Draws of weights with which records are sampled, one per record.
 pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 
-/// q(θ) of a model's weights: normal, independent. Without standard deviations every draw is the point estimate.
+/// The independent normal posterior q(θ) of a model's weights. Without standard deviations, every draw is the point
+/// estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightPosterior {
     means: Vec<Tensor>,
     log_sds: Vec<Tensor>,
-    /// Preceding tensors, which are lanes of the draws.
+    /// Number of preceding tensors, which count in the lanes of the draws.
     before: usize,
 }
 
@@ -34,23 +35,21 @@ impl WeightPosterior {
         }
     }
 
-    /// Whether weights are point estimates.
     pub(crate) fn is_point(&self) -> bool {
         self.log_sds.is_empty()
     }
 
-    /// Draws that an expectation averages over.
     pub(crate) fn draws(&self) -> usize {
         if self.is_point() { 1 } else { WEIGHT_DRAWS }
     }
 
-    /// `KL(q(θ) ‖ N(0, I))` in nats; 0 for point estimates.
+    /// Computes `KL(q(θ) ‖ N(0, I))` in nats, which is 0 for point estimates.
     pub(crate) fn divergence(&self) -> f64 {
         let pairs = self.means.iter().zip(&self.log_sds);
         pairs.map(|(m, s)| divergence(&m.data, &s.data)).sum()
     }
 
-    /// One draw, a function of (seed, purpose, draw).
+    /// A draw depends only on (seed, purpose, draw).
     pub(crate) fn draw(&self, simd: Simd, seed: u64, purpose: Purpose, draw: u64) -> Vec<Tensor> {
         let mut drawn = self.means.clone();
         let mut noise = Vec::new();
@@ -69,10 +68,10 @@ impl WeightPosterior {
     }
 }
 
-/// `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
+/// Computes `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
 ///
 /// All records use the same draws, so the Monte-Carlo error is that of the jackknife over draws, which includes the
-/// correlation of their errors, and the standard error has both parts.
+/// correlation of their errors. The standard error includes both parts.
 pub(crate) fn mixed(estimates: &[Vec<f64>], shares: &[f64]) -> LogMarginal {
     let records = estimates.first().map_or(0, Vec::len);
     let without = |left_out: Option<usize>| -> Vec<f64> {

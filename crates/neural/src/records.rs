@@ -3,15 +3,15 @@
 use jensen_math::rng::{Purpose, permutation};
 use rayon::prelude::*;
 
-/// Records of equal width, read one at a time in any order.
+/// Records of equal width that can be read one at a time in any order.
 ///
-/// This crate implements it for memory, and other crates for mapped files. Reading the same record twice gives the
-/// same values.
+/// This crate implements the trait for records in memory, and other crates for mapped files. Reading the same record
+/// twice gives the same values.
 pub trait Records: Sync {
-    /// Number of records.
+    /// Returns the number of records.
     fn len(&self) -> usize;
 
-    /// Number of values of each record.
+    /// Returns the number of values of each record.
     fn width(&self) -> usize;
 
     /// Writes record `index` to `out`, which has `width` elements.
@@ -23,7 +23,6 @@ pub trait Records: Sync {
     }
 }
 
-/// Reads records `indices` in sequence into `out`.
 pub(crate) fn gather(
     records: &dyn Records,
     indices: impl Iterator<Item = usize>,
@@ -41,17 +40,16 @@ pub(crate) fn gather(
         });
 }
 
-/// Records that one thread reads at a time.
 const TOGETHER: usize = 25;
 
-/// Records of bytes, scaled: grey levels with `scale = 1 / 255` lie between 0 and 1.
+/// Records of bytes with a scale. For example, grey levels with `scale = 1 / 255` are between 0 and 1.
 #[derive(Clone, Debug)]
 pub struct ByteRecords<B> {
-    /// All records in sequence.
+    /// The bytes of all records, one record after the other.
     pub bytes: B,
-    /// Number of values of each.
+    /// Number of values of each record.
     pub width: usize,
-    /// The factor of a byte.
+    /// The factor by which bytes are multiplied.
     pub scale: f32,
 }
 
@@ -75,9 +73,9 @@ impl<B: AsRef<[u8]> + Sync> Records for ByteRecords<B> {
 /// Records of single-precision numbers.
 #[derive(Clone, Debug)]
 pub struct FloatRecords<B> {
-    /// All records in sequence.
+    /// The values of all records, one record after the other.
     pub values: B,
-    /// Number of values of each.
+    /// Number of values of each record.
     pub width: usize,
 }
 
@@ -97,7 +95,7 @@ impl<B: AsRef<[f32]> + Sync> Records for FloatRecords<B> {
 
 /// A subset of the records of another source.
 pub struct Selection<'a> {
-    /// All records.
+    /// The source of the records.
     pub records: &'a dyn Records,
     /// The indices of the subset, in order.
     pub indices: Vec<usize>,
@@ -119,13 +117,13 @@ impl Records for Selection<'_> {
 
 const ORDER: Purpose = Purpose::new("neural order");
 
-/// Reshuffled minibatches: every pass sees every record once; its last minibatch may be shorter.
+/// Reshuffled minibatches. Every pass reads every record once, and its last minibatch may be shorter.
 pub(crate) struct Minibatches<'a> {
     pub data: &'a dyn Records,
     pub batch: usize,
     pub seed: u64,
     order: Option<(u64, Vec<usize>)>,
-    /// The records of the current minibatch, concatenated.
+    /// The values of the current minibatch, one record after the other.
     pub values: Vec<f32>,
 }
 
@@ -140,12 +138,11 @@ impl<'a> Minibatches<'a> {
         }
     }
 
-    /// Minibatches of one pass.
     pub(crate) fn per_pass(&self) -> u64 {
         self.data.len().div_ceil(self.batch) as u64
     }
 
-    /// Reads minibatch `t` (from 0) and returns which records it has.
+    /// Reads minibatch `t` (from 0) and returns the indices of its records.
     pub(crate) fn read(&mut self, t: u64) -> Vec<usize> {
         let per_pass = self.per_pass();
         let (pass, position) = (t / per_pass, (t % per_pass) as usize);

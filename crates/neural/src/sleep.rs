@@ -1,6 +1,6 @@
 //! The wake-sleep algorithm (Hinton et al. 1995), the paper's baseline with the same recognition network.
 //!
-//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z); the sleep
+//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z). The sleep
 //! phase draws (z, x) from the model and moves the recognition weights along the gradient of log q(z | x).
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
@@ -16,7 +16,7 @@ use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// A run of wake-sleep.
+/// Training by wake-sleep.
 pub struct WakeSleep<'a> {
     architecture: Architecture,
     settings: TrainSettings,
@@ -29,6 +29,7 @@ pub struct WakeSleep<'a> {
     sleep: (SingleProgram, SingleWorkspace),
     noise: Vec<f32>,
     latent: Vec<f32>,
+    context: Vec<f32>,
     dream: Vec<f32>,
     scratch: Vec<f64>,
 }
@@ -36,7 +37,7 @@ pub struct WakeSleep<'a> {
 const WAKE: Purpose = Purpose::new("neural wake");
 const SLEEP: Purpose = Purpose::new("neural sleep");
 
-/// A graph over shared tensors and per-lane values, with its first output differentiated.
+/// Builds a graph over shared tensors and per-lane values, with its first output differentiated.
 pub(crate) fn gradient_program(
     specs: &[crate::TensorSpec],
     widths: &[usize],
@@ -61,7 +62,7 @@ impl<'a> WakeSleep<'a> {
     /// validation and seed.
     ///
     /// # Errors
-    /// Fails if settings or architecture are invalid, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, if records have another width, or if there are no records.
     pub fn new(
         architecture: &Architecture,
         settings: TrainSettings,
@@ -72,21 +73,23 @@ impl<'a> WakeSleep<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        settings.check(architecture.width, data, validation)?;
+        let width = architecture.observation.width;
+        if architecture.observation.missing {
+            let text = "wake-sleep trains the encoder on drawn records, in which no value is missing: use auto-encoding \
+                        variational Bayes (--method aevb)";
+            return Err(TrainError(text.to_owned()));
+        }
+        settings.check(width, data, validation)?;
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let (guide, model) = (architecture.encoder(), architecture.decoder());
-        let specs = guide.network.specs();
-        let encoder = Forward::new(&specs, &[architecture.width], simd, |g, t, v| {
+        let specs = guide.specs();
+        let encoder = Forward::new(&specs, &[width], simd, |g, t, v| {
             let (mean, log_variance) = guide.build(g, t, v[0]);
             let divergence = normal_divergence(g, mean, log_variance);
             vec![mean, log_variance, divergence]
         });
-        let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
-            let heads = model.network.build(g, t, v[0]);
-            let mean = model.likelihood.mean(g, &heads);
-            vec![mean, heads[heads.len() - 1]]
-        });
-        let widths = [architecture.width, architecture.latent];
+        let decoder = model.forward(simd);
+        let widths = [width, architecture.latent];
         let wake = gradient_program(&model.specs(), &widths, simd, |g, t, v| {
             model.log_likelihood(g, t, v[0], v[1])
         })
@@ -120,18 +123,31 @@ impl<'a> WakeSleep<'a> {
             evaluator,
             noise: Vec::new(),
             latent: Vec::new(),
+            context: Vec::new(),
             dream: Vec::new(),
             scratch: Vec::new(),
         })
     }
 
-    /// One minibatch. Returns likelihood and divergence of its records.
+    fn rule(&self, lanes: usize) -> UpdateRule {
+        UpdateRule {
+            optimiser: self.settings.optimiser,
+            scale: 1.0 / lanes as f32,
+            prior: if self.settings.weight_prior {
+                1.0 / self.minibatches.data.len() as f32
+            } else {
+                0.0
+            },
+        }
+    }
+
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let (t, seed) = (state.parameters.updates, self.settings.seed);
         let simd = self.wake.0.simd();
         let latent = self.architecture.latent;
         let split = self.architecture.encoder_tensors();
         let lanes = self.minibatches.read(t).len();
+        let rule = self.rule(lanes);
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
         let [mean, log_variance, divergence] =
             self.encoder
@@ -169,15 +185,6 @@ impl<'a> WakeSleep<'a> {
         {
             return (likelihoods, divergences);
         }
-        let rule = UpdateRule {
-            optimiser: self.settings.optimiser,
-            scale: 1.0 / lanes as f32,
-            prior: if self.settings.weight_prior {
-                1.0 / self.minibatches.data.len() as f32
-            } else {
-                0.0
-            },
-        };
         let count = state.parameters.list.len();
         let empty: Vec<&[f32]> = vec![&[]; count - split];
         let inputs: Vec<&[f32]> = empty.into_iter().chain(values).collect();
@@ -198,13 +205,24 @@ impl<'a> WakeSleep<'a> {
             &mut self.latent,
         );
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
-        let [mean, spread] = self.decoder.run(&tensors[split..], &[&self.latent], lanes);
-        let (width, likelihood) = (self.architecture.width, self.architecture.likelihood);
+        let observation = &self.architecture.observation;
+        let (width, likelihood) = (observation.width, observation.likelihood);
+        // Records that the sleep phase draws have the contexts of the minibatch.
+        self.context.clear();
+        for record in self.minibatches.values.chunks(width) {
+            observation.read_context(record, &mut self.context);
+        }
+        let inputs: [&[f32]; 2] = [&self.latent, &self.context];
+        let inputs = &inputs[..1 + usize::from(observation.context() > 0)];
+        let [mean, parameters] = self.decoder.run(&tensors[split..], inputs, lanes);
         self.dream.resize(lanes * width, 0.0);
-        let rows = mean.chunks(width).zip(spread.chunks(width));
-        for (lane, (out, (mean, spread))) in self.dream.chunks_mut(width).zip(rows).enumerate() {
+        let rows = mean
+            .chunks(width)
+            .zip(parameters.chunks(parameters.len() / lanes));
+        for (lane, (out, (mean, parameters))) in self.dream.chunks_mut(width).zip(rows).enumerate()
+        {
             let mut stream = Stream::new(seed, SLEEP.fold("records"), t, lane as u64);
-            likelihood.draw(mean, spread, &mut stream, out);
+            likelihood.draw(mean, parameters, &mut stream, out);
         }
         let values: [&[f32]; 2] = [&self.dream, &self.latent];
         let mut inputs = tensors[..split].to_vec();
@@ -222,7 +240,6 @@ impl<'a> WakeSleep<'a> {
     }
 }
 
-/// A program with scratch memory for it.
 pub(crate) fn with_workspace(
     program: SingleProgram,
     lanes: usize,

@@ -20,12 +20,12 @@ pub enum Temper {
         /// The temperature at the start, at least 1.
         from: f64,
     },
-    /// Temperatures at given passes, linear in between and constant outside.
+    /// Temperatures at given passes, interpolated linearly in between and constant outside.
     Schedule(Vec<(f64, f64)>),
 }
 
 impl Temper {
-    /// The temperature after `passes` passes over the data.
+    /// Returns the temperature after `passes` passes over the data.
     pub fn temperature(&self, passes: f64) -> f64 {
         match self {
             Self::None => 1.0,
@@ -37,10 +37,10 @@ impl Temper {
         }
     }
 
-    /// Checks the numbers.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The error, in words.
+    /// Fails with a message for the user if a setting is invalid.
     pub fn check(&self) -> Result<(), String> {
         let good = |t: f64| t.is_finite() && t > 0.0;
         match self {

@@ -1,5 +1,5 @@
-//! Training: algorithm 1 of the paper (algorithm 2 with a posterior over the decoder's weights), as an
-//! [`Algorithm`] of the common fit loop.
+//! Training by algorithm 1 of the paper (algorithm 2 with a posterior over the decoder's weights), as an [`Algorithm`]
+//! of the common fit loop.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -16,37 +16,53 @@ use crate::posterior::EVALUATED;
 use crate::records::{Minibatches, Records};
 use crate::temper::Temper;
 
-/// The settings of training.
+/// Settings of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainSettings {
-    /// Estimator of the bound.
+    /// The estimator of the bound.
     pub estimator: Estimator,
-    /// Draws L of the latent values per record; the paper uses 1.
+    /// Number L of draws of the latent values per record. The paper uses 1.
     pub samples: usize,
-    /// Records M of a minibatch; the paper uses 100.
+    /// Number M of records in a minibatch. The paper uses 100.
     pub batch: usize,
-    /// Optimiser.
+    /// The optimiser.
     pub optimiser: Optimiser,
     /// Whether the model's weights have the prior N(0, I), which the paper calls a small weight decay.
     pub weight_prior: bool,
     /// Whether the model's weights get a normal posterior (Eq. 24) instead of point estimates.
     pub full_bayes: bool,
-    /// Standard deviation of the initial weights; by default see [`initial_weights`].
+    /// Standard deviation of the initial weights. For the default see [`initial_weights`].
     pub initial_sd: Option<f64>,
     /// Initial standard deviation of the weights' posterior, with `full_bayes`.
     pub initial_posterior_sd: f64,
     /// Temperature of the likelihood.
     pub temper: Temper,
-    /// Passes during which the weight of the divergence rises linearly from 0 to 1.
+    /// Number of passes during which the weight of the divergence rises linearly from 0 to `beta`.
     pub warm_up: f64,
-    /// Minibatches per iteration of the fit loop. `None` means one pass over the data.
+    /// The weight of the divergence in the maximised objective. Reported bounds have the weight 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub beta: f64,
+    /// Number of minibatches per iteration of the fit loop. `None` means one pass over the data.
     pub minibatches: Option<u64>,
-    /// Iterations between evaluations of the validation bound.
+    /// Number of iterations between evaluations of the validation bound.
     pub validate_every: u64,
-    /// Stop after this many evaluations without a better validation bound, and keep the weights with the best bound.
+    /// Number of evaluations without a better validation bound after which training stops. Training then keeps the
+    /// weights with the best bound.
     pub patience: Option<u64>,
-    /// Seed of weights, minibatches and draws.
+    /// Seed of initial weights, minibatches and draws.
     pub seed: u64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(x: &f64) -> bool {
+    *x == 1.0
 }
 
 impl Default for TrainSettings {
@@ -62,6 +78,7 @@ impl Default for TrainSettings {
             initial_posterior_sd: 0.01,
             temper: Temper::None,
             warm_up: 0.0,
+            beta: 1.0,
             minibatches: None,
             validate_every: 1,
             patience: None,
@@ -71,7 +88,6 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// Checks the settings and the extents of the data.
     pub(crate) fn check(
         &self,
         width: usize,
@@ -95,6 +111,9 @@ impl TrainSettings {
         if self.batch == 0 || self.samples == 0 || self.validate_every == 0 {
             return error("batch, samples and validation interval must be at least 1".to_owned());
         }
+        if !self.beta.is_finite() || self.beta <= 0.0 {
+            return error("the weight of the divergence must be positive".to_owned());
+        }
         if self.initial_posterior_sd.is_nan() || self.initial_posterior_sd <= 0.0 {
             return error("the initial posterior standard deviation must be positive".to_owned());
         }
@@ -102,7 +121,7 @@ impl TrainSettings {
     }
 }
 
-/// The reason why training cannot begin.
+/// An error in the settings or the data of training, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainError(pub String);
 
@@ -114,7 +133,7 @@ impl std::fmt::Display for TrainError {
 
 impl std::error::Error for TrainError {}
 
-/// A run of training: settings, data and scratch memory.
+/// A run of training, with its settings, data and scratch memory.
 pub struct Trainer<'a> {
     settings: TrainSettings,
     minibatches: Minibatches<'a>,
@@ -129,13 +148,12 @@ pub struct Trainer<'a> {
     start: Option<Vec<Tensor>>,
 }
 
-/// Everything that a later step depends on.
+/// The state of training, which contains everything that a later step depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     pub(crate) parameters: Parameters,
-    /// With patience the best weights by the validation bound, otherwise the last finite ones.
+    /// With patience, the best weights by the validation bound, and otherwise the last finite ones.
     kept: Weights,
-    /// The validation bound of the kept weights, if computed.
     kept_bound: Option<f64>,
     misses: u64,
     last: Option<f64>,
@@ -144,12 +162,12 @@ pub struct TrainState {
 /// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// Point estimates or posterior means. With patience they are the best by the validation bound, otherwise the
+    /// Point estimates or posterior means. With patience they are the best by the validation bound, and otherwise the
     /// last.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the weights with a posterior, of the same iteration.
+    /// Log standard deviations of weights that have a posterior, from the same iteration.
     pub log_sds: Vec<Tensor>,
-    /// The mean bound of the last iteration's minibatches, nats per record.
+    /// The mean bound of the last iteration's minibatches, in nats per record.
     pub bound: Option<f64>,
     /// The validation bound of these weights, in nats per record, if training computed it.
     pub validation_bound: Option<f64>,
@@ -161,7 +179,7 @@ impl<'a> Trainer<'a> {
     /// Prepares training of `model` under the guide `encoder`.
     ///
     /// # Errors
-    /// Fails if settings are invalid, records have another width, or there are none.
+    /// Fails if settings are invalid, if records have another width, or if there are no records.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -181,7 +199,9 @@ impl<'a> Trainer<'a> {
         };
         let start = (settings.initial_sd.is_none()).then(|| {
             let mut tensors = initial_weights(simd, &bound.specs, settings.seed, None);
-            model.begin(&mut tensors[bound.encoder_tensors..], data);
+            let (of_encoder, of_model) = tensors.split_at_mut(bound.encoder_tensors);
+            encoder.begin(of_encoder, data);
+            model.begin(of_model, data);
             tensors
         });
         Ok(Self {
@@ -199,7 +219,7 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    /// Starts from these weights of an earlier run, in the same order, instead of random ones.
+    /// Replaces the random initial weights by weights of an earlier run, in the same order.
     ///
     /// # Errors
     /// Fails if the weights belong to another architecture.
@@ -217,19 +237,19 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Minibatches of one pass over the data.
+    /// Returns the number of minibatches in one pass over the data.
     pub fn minibatches_per_pass(&self) -> u64 {
         self.minibatches.per_pass()
     }
 
-    /// Mean number of records per iteration of the fit loop.
+    /// Returns the mean number of records per iteration of the fit loop.
     pub fn records_per_iteration(&self) -> f64 {
         let per_pass = self.minibatches_per_pass();
         let minibatches = self.settings.minibatches.unwrap_or(per_pass);
         minibatches as f64 * self.minibatches.data.len() as f64 / per_pass as f64
     }
 
-    /// One minibatch. Returns likelihood and divergence summed over its records, or the error.
+    /// Returns the likelihood and the divergence of each record in the minibatch, in nats.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let lanes = self.minibatches.read(t).len();
@@ -255,7 +275,7 @@ impl<'a> Trainer<'a> {
         } else {
             1.0
         };
-        let divergence_weight = [risen as f32];
+        let divergence_weight = [(risen * self.settings.beta) as f32];
         let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
         let rest: [&[f32]; 4] = [
             &likelihood_weight,
@@ -298,8 +318,8 @@ impl<'a> Trainer<'a> {
         (likelihoods, divergences)
     }
 
-    /// The validation bound of the current parameters, if there are validation data. Weights with a posterior are
-    /// drawn once, with the same standard normal numbers at every evaluation.
+    /// Computes the validation bound of the current parameters, if there are validation data. Weights with a posterior
+    /// are drawn once, with the same standard normal numbers at every evaluation.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
@@ -323,7 +343,6 @@ impl TrainState {
         }
     }
 
-    /// The trace line of an iteration, and the passes made so far.
     pub(crate) fn report(
         &mut self,
         bound: &BoundEstimate,
@@ -351,7 +370,8 @@ impl TrainState {
     }
 
     /// Trains on the given number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
-    /// finite. `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
+    /// finite. `minibatch` updates the parameters and returns the likelihoods and divergences of its records before the
+    /// update.
     pub(crate) fn pass(
         &mut self,
         minibatches: u64,
@@ -369,8 +389,9 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration. It keeps the weights (with patience the best ones), and stops when the validation bound no
-    /// longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown yet.
+    /// Ends an iteration and keeps its weights (with patience the best ones). Training stops when the validation bound
+    /// no longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown
+    /// yet.
     pub(crate) fn judge(
         &mut self,
         iteration: u64,
@@ -414,7 +435,6 @@ impl TrainState {
         Step { record, status }
     }
 
-    /// The end of a run with a non-finite bound; the stored weights are kept.
     pub(crate) fn diverged(&self, at: u64) -> Step {
         let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
         let status = Status::Diverged {
@@ -424,7 +444,6 @@ impl TrainState {
         Step::finish(Record::new(self.parameters.updates), status)
     }
 
-    /// The result of training so far.
     pub(crate) fn trained(&self) -> Trained {
         Trained {
             tensors: self.kept.tensors.clone(),

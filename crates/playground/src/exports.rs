@@ -12,11 +12,11 @@ use crate::Task;
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Seconds since an arbitrary moment.
+    /// Returns the seconds since an arbitrary moment.
     fn seconds() -> f64;
-    /// Receives a text about a run.
+    /// Receives a progress message of a run, as JSON.
     fn tell(text: *const u8, length: usize);
-    /// Receives the message of a bug before the module ends.
+    /// Receives the message of a panic before the module ends.
     fn panicked(text: *const u8, length: usize);
 }
 
@@ -25,21 +25,21 @@ thread_local! {
 }
 
 fn now() -> f64 {
-    // SAFETY: the page gives the function without conditions.
+    // SAFETY: the function that the page provides has no preconditions.
     unsafe { seconds() }
 }
 
-/// Memory for a text of this number of bytes.
+/// Allocates memory for a text of `length` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     let room = vec![0u8; length].into_boxed_slice();
     Box::into_raw(room).cast()
 }
 
-/// The task in memory from `allocate`.
+/// Parses the task in memory from `allocate`.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 unsafe fn task(text: *mut u8, length: usize) -> Result<Task, serde_json::Error> {
     // SAFETY: `allocate` made this memory, and no other code has it now.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, length)) };
@@ -53,7 +53,7 @@ fn answer_with(answer: &Value) {
 /// Checks a task.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
     // SAFETY: by the contract of this function.
@@ -67,12 +67,12 @@ pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
 /// Fits a task.
 ///
 /// # Safety
-/// `text` comes from `allocate(length)`, and this call frees it.
+/// `text` must come from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     std::panic::set_hook(Box::new(|panic| {
         let words = panic.to_string();
-        // SAFETY: the text lives until the page has read it.
+        // SAFETY: the text remains valid until the page has read it.
         unsafe { panicked(words.as_ptr(), words.len()) };
     }));
     // SAFETY: by the contract of this function.
@@ -80,20 +80,20 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     answer_with(&match task {
         Ok(task) => crate::fit(&task, &now, &mut |word| {
             let word = word.to_string();
-            // SAFETY: the text lives until the page has read it.
+            // SAFETY: the text remains valid until the page has read it.
             unsafe { tell(word.as_ptr(), word.len()) };
         }),
         Err(error) => json!({ "error": error.to_string() }),
     });
 }
 
-/// The address of the answer.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// The number of bytes.
+/// Returns the number of bytes of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_length() -> usize {
     ANSWER.with_borrow(String::len)

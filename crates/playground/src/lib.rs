@@ -1,8 +1,8 @@
-//! Stan programs in a browser: the checker, fits and reports of the library, behind functions that WebAssembly exports.
+//! Stan programs in a browser: the checker, fits and reports of the library, as functions that WebAssembly exports.
 //!
-//! Inputs and outputs are JSON texts. [`check()`] reports the errors of a program and its data during typing. [`fit`]
-//! runs a fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws.
-//! `cargo xtask playground` builds a page from it; the sources of the page are in `docs/playground`.
+//! Inputs and outputs are JSON texts. [`check()`] reports the errors of a program and its data while the user types.
+//! [`fit`] runs a fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws. `cargo
+//! xtask playground` builds a page from this crate. The sources of the page are in `docs/playground`.
 
 #![cfg_attr(
     not(test),
@@ -25,28 +25,28 @@ use jensen::stan::{Checked, Halt, NoIncludes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The program's name in messages.
 const PROGRAM: &str = "program.stan";
 
-/// Seconds after which a check of the data stops, because it runs while the user types.
+/// Time limit of a check of the data, in seconds. The check runs while the user types.
 const PATIENCE: f64 = 2.0;
 
 /// Seconds between two progress messages.
 const PERIOD: f64 = 0.1;
 
-/// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.
+/// Memory limit of a page, in bytes. WebAssembly has 4 GiB of addresses.
 const MEMORY: u64 = 2 << 30;
 
-/// The program and data to check or fit.
+/// A program and its data, to check or to fit.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The program.
+    /// The source text of the program.
     pub program: String,
-    /// The data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
+    /// The data, which are JSON if they begin with `{` and otherwise a table in CSV. Text that consists of white space
+    /// means that there are no data.
     #[serde(default)]
     pub data: String,
-    /// Flags of `jensen fit` by their names.
+    /// The flags of `jensen fit`, by name.
     #[serde(default)]
     pub flags: FitRequest,
 }
@@ -81,7 +81,7 @@ impl Task {
     }
 }
 
-/// A range of text in an editor, counted as browsers count, in units of UTF-16.
+/// A range of text in an editor, in UTF-16 units as in browsers.
 #[derive(Serialize)]
 struct Range {
     from: usize,
@@ -120,9 +120,9 @@ fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) ->
     })
 }
 
-/// The errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`. `data` is a
-/// text with the errors of the data, or null; `variables` are the names of the fitted and reported variables, with
-/// their shapes, if there are no errors.
+/// Checks a program, and its data once the program is correct. Returns `{diagnostics, data, variables}`. `data` is a
+/// text with the errors of the data, or null. If there are no errors, `variables` lists the names and shapes of the
+/// fitted and reported variables.
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())
@@ -145,10 +145,8 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
-/// The reason why a check of the data ended early.
 const TOO_LONG: &str = "the evaluation takes too long for a preview while typing";
 
-/// Reports the state of a run from time to time.
 struct Teller<'a> {
     clock: &'a dyn Clock,
     tell: &'a mut dyn FnMut(Value),
@@ -177,9 +175,9 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// Runs a fit like `jensen fit` on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
-/// result. `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` receives the state of the
-/// run, as `{stage, iteration, bound, error}`.
+/// Runs a fit like `jensen fit` on one thread. Returns `{trusted, summary, report, draws, remarks}`, or `{error}` if
+/// there is no result. `summary` is `fit.json`, `report` is the HTML page, and `draws` is a table in CSV. `tell`
+/// receives the state of the run, as `{stage, iteration, bound, error}`.
 pub fn fit(task: &Task, clock: &dyn Clock, tell: &mut dyn FnMut(Value)) -> Value {
     carried_out(task, clock, tell).unwrap_or_else(|error| json!({ "error": error.to_string() }))
 }
@@ -215,7 +213,6 @@ fn carried_out(
     }))
 }
 
-/// Draws as a table in CSV, a column per scalar.
 fn table(draws: &DrawsTable) -> String {
     let names: Vec<String> = (draws.variables().iter())
         .flat_map(|variable| variable.display_names())
@@ -259,14 +256,14 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_ranges_as_browsers_count_them() {
-        // Two units of UTF-16, and four bytes.
+        // 𝛽 has two UTF-16 units and four bytes.
         let found = checked("// 𝛽\nparameters { real x }", "");
         let first = &found["diagnostics"][0];
         assert_eq!(first["severity"], "error");
         assert_eq!(first["line"], 2);
         let text: Vec<u16> = "// 𝛽\nparameters { real x }".encode_utf16().collect();
         let from = first["range"]["from"].as_u64().unwrap() as usize;
-        // At the end of the statement without a semicolon.
+        // The message points to the end of the statement without a semicolon.
         assert_eq!(char::from_u32(u32::from(text[from])), Some('x'));
     }
 
@@ -278,7 +275,7 @@ mod tests {
         let found = checked(COIN, "{\"N\": 2, \"y\": [0, 1]}");
         assert!(found["data"].is_null());
         assert_eq!(found["variables"][0]["name"], "theta");
-        // A table has the number of its rows and its columns.
+        // The data of a table contain the number of its rows and its columns.
         assert!(checked(COIN, "y\n0\n1\n")["data"].is_null());
     }
 

@@ -7,23 +7,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::de::DeserializeOwned;
 
-/// A request from JSON with the names of the command's flags. The subject of the setting, for messages.
+/// Parses a request in JSON, whose keys are the names of the command's flags. `what` is the subject of the setting, for
+/// messages.
 ///
 /// # Errors
-/// Fails for a value that the flag does not accept.
+/// Fails if the flag does not accept the value.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
-        // A location in a text that the user has not seen is useless.
+        // The user has not seen the text, so a location in it would be useless.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         PyTypeError::new_err(format!("{what} is wrong: {said}"))
     })
 }
 
-/// Named values: arrays of `int64` or `float64` in C order, or tuples of such arrays.
+/// Converts named values, which are arrays of `int64` or `float64` in C order, or tuples of such arrays.
 ///
 /// # Errors
-/// Fails for a value of another type, by its name.
+/// Fails with the name of a value of another type.
 pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
     let mut data = DataSet::new();
     for (name, value) in values {

@@ -30,26 +30,24 @@ struct Callback<'a> {
     products: Option<&'a Py<PyAny>>,
     dim: usize,
     watch: &'a Watch,
-    /// The first exception: later results are NaN.
+    /// The first exception. Later results are NaN.
     raised: &'a Mutex<Option<PyErr>>,
     turn: &'a Turn,
 }
 
-/// Python functions are called by one thread at a time. PyTensor's functions, and many others with a cache, store their
-/// state in one function, and another thread may take the interpreter's lock between any two of their steps.
+/// One thread at a time calls Python functions. PyTensor's functions, and many others with a cache, store their state
+/// in one function, and another thread may take the interpreter's lock between any two of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
 impl Turn {
-    /// Calls into Python. A thread waits for its turn without the interpreter's lock, because the active thread needs
-    /// it.
+    /// Calls into Python. A thread waits without the interpreter's lock, because the active thread needs it.
     fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(call)
     }
 }
 
-/// The points of the last linearisation.
 #[derive(Default)]
 struct Points {
     z: Vec<f64>,
@@ -74,7 +72,6 @@ impl Callback<'_> {
         rows.into_pyarray(py).reshape([lanes.lanes(), self.dim])
     }
 
-    /// The matrix that a function returned, as lanes.
     fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
         let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
         let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {
@@ -164,13 +161,11 @@ impl TwiceDifferentiable for Callback<'_> {
     }
 }
 
-/// A density in Python with names for its values.
 struct Described<'a, D> {
     density: D,
     values: Values<'a>,
 }
 
-/// The reported values of a density in Python: its coordinates, or variables that `constrain` computes from them.
 struct Values<'a> {
     names: &'a [String],
     variables: Vec<Variable>,
@@ -222,7 +217,6 @@ impl Posterior for Values<'_> {
     }
 }
 
-/// Variables by name, shape and part of a program.
 fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
     let variables = given.into_iter();
     variables

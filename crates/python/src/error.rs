@@ -42,7 +42,7 @@ pub fn raise(error: &Failure) -> PyErr {
         },
         Failure::Memory { .. } => PyMemoryError::new_err(message),
         Failure::Output(_) => PyOSError::new_err(message),
-        Failure::Fit(_) | Failure::NoStart(_) => FitError::new_err(message),
+        Failure::Fit(_) | Failure::NoStart(_) | Failure::Run(_) => FitError::new_err(message),
         Failure::Data(_) => Error::new_err(message),
         _ => PyValueError::new_err(message),
     }

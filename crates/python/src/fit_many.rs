@@ -1,4 +1,4 @@
-//! Many fits: the shard that workers run, and the driver's ledger. Fits, tasks and rows travel as JSON.
+//! Many fits: the shard that workers run, and the driver's ledger. Fits, tasks and rows are exchanged as JSON.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,13 +7,13 @@
 //! | `program` | [`program::Program`], [`program::Fitted`]: compile, fit, resume, draws |
 //! | `model` | [`model::BoundModel`]: values and derivatives of a program's log density |
 //! | `density` | densities written in Python |
-//! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
+//! | `estimators` | the functions for `jensen.sklearn`: topics, points, latent models, auto-encoders |
 //! | `fit_many` | [`fit_many::fit_row`], [`fit_many::Ledger`]: many fits, by any engine |
-//! | `records` | records in shards: the step of a shard, and the fit of whoever drives |
-//! | `watch` | work under the interpreter's eyes: signals, progress, panics |
+//! | `records` | records in shards: the step of a shard, and the driver's fit |
+//! | `watch` | work while the interpreter checks for signals: progress, panics |
 //! | `error` | exceptions |
 //!
-//! All user-facing code is in Python, in `python/jensen`; this module prints nothing.
+//! All user-facing code is in Python, in `python/jensen`. This module prints nothing.
 
 mod data;
 mod density;

@@ -48,19 +48,17 @@ pub fn check(
     checked.map_err(StanError::new_err)
 }
 
-/// A program bound to its data.
+/// A program that is bound to its data.
 #[pyclass(frozen)]
 pub struct BoundModel {
     inner: Lowered,
 }
 
-/// The density of all data at once, or of exchangeable records.
 enum Lowered {
     Whole(Box<stan::Model>),
     Records(Box<RecordModel>),
 }
 
-/// Evaluates the density of all data, or of the prior and the given records, weighted to represent all.
 macro_rules! with_density {
     ($bound:expr, $records:expr, |$density:ident| $work:expr) => {
         match (&$bound.inner, $records) {
@@ -80,17 +78,16 @@ macro_rules! with_density {
     };
 }
 
-/// Points, one per row, as lanes: coordinate after coordinate.
+/// Converts points, one per row, to lanes, which store coordinate after coordinate.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(points, rows, dim)
 }
 
-/// Lanes as rows.
+/// Converts lanes to rows.
 pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(lanes, dim, rows)
 }
 
-/// The transpose of a row-major matrix.
 fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     let mut out = vec![0.0; rows * columns];
     let mut from = 0;
@@ -105,10 +102,8 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// A value and a vector for each point, one point per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// The numbers of the records to use for a fit.
 type Records<'py> = Option<PyReadonlyArray1<'py, u32>>;
 
 impl BoundModel {
@@ -323,7 +318,7 @@ impl BoundModel {
         points: PyReadonlyArray2<'py, f64>,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        // Checked as the other methods check them.
+        // The points are checked as in the other methods.
         let (rows, _) = self.points("points", &points)?;
         let z = points.as_slice()?.to_vec();
         let posterior = self.posterior();

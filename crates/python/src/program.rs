@@ -10,7 +10,7 @@ use jensen::data::{
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::job::{Around, ResultFolder, request};
-use jensen::program::{self, FitRequest, Includes, Source, Stored};
+use jensen::program::{self, FitRequest, Includes, Source, StoredFit};
 use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
 use jensen::{About, Error, Generator, SampleRequest, Save};
@@ -24,17 +24,16 @@ use crate::error::raise;
 use crate::regress::{Columns, frame};
 use crate::watch::{Eyes, supervised};
 
-/// A program compiled for a fit.
+/// A program that is compiled for a fit.
 #[pyclass(frozen)]
 pub struct Program {
     inner: Arc<program::Program>,
     threads: Option<usize>,
 }
 
-/// The program of a regression, notes on its rows, and its priors.
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
-/// A request from JSON with the names of the command's flags.
+/// Parses a request in JSON, whose keys are the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
 }
@@ -108,7 +107,7 @@ impl Program {
     ) -> PyResult<Self> {
         let given = read_request(request)?;
         let made = supervised(py, threads, None, |watch| {
-            let (run, stored) = Stored::open(&folder)?;
+            let (run, stored) = StoredFit::open(&folder)?;
             let request = request::over(&given, &stored.flags)?;
             let source = stored.source(&run)?;
             let threads = rayon::current_num_threads();
@@ -174,7 +173,7 @@ impl Program {
             let mut stored = None;
             let results = match (&out, resume) {
                 (Some(path), true) => {
-                    let (folder, kept) = Stored::open(path)?;
+                    let (folder, kept) = StoredFit::open(path)?;
                     stored = Some(kept.init);
                     ResultFolder::Resumed { folder, force }
                 }
@@ -193,7 +192,7 @@ impl Program {
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
                     cancel: Some(&watch.cancel),
-                    // Without a folder there is nowhere to store them.
+                    // Partial results need a folder.
                     partial: out.is_some(),
                     observer: &mut Eyes(watch),
                 },
@@ -220,7 +219,7 @@ pub struct Fitted {
     pub threads: Option<usize>,
 }
 
-/// Draws: one row each, with their log densities under the model and the approximation.
+/// One row per draw, with the log densities of the draws under the model and under the approximation.
 type Drawn<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray1<f64>>,
@@ -244,8 +243,8 @@ pub fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// The content of Stan CSV besides the draws: the row of the mean, the comments above the header, and the step-size
-/// scale.
+/// The content of Stan CSV in addition to the draws: the row of the mean, the comments above the header, and the
+/// step-size scale.
 type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
 
 fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) -> Besides<'py> {

@@ -8,7 +8,7 @@ use jensen::blackbox::Init;
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
 use jensen::job::{Around, ResultFolder, request};
-use jensen::program::{Includes, Program, Source, Stored};
+use jensen::program::{Includes, Program, Source, StoredFit};
 use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ use crate::watch::{Eyes, supervised};
 /// Number of shards that a process keeps compiled, each with two blocks of its records.
 const KEPT: usize = 8;
 
-/// A shard, compiled once per process while it is among the most recent ones.
+/// A shard is compiled once per process while it is among the most recent ones.
 fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
@@ -59,14 +59,12 @@ pub fn record_step<'py>(
     Ok(PyBytes::new(py, &part))
 }
 
-/// Shards that a function of Python has evaluated.
 pub(crate) struct Elsewhere {
-    /// The input of a shard besides its file.
+    /// The input of a shard in addition to its file.
     pub program: String,
     /// A function of the program, the common request, and a list of shards, each with number, file, digest and share.
     /// It returns the parts of the shards.
     pub solve: Arc<Py<PyAny>>,
-    /// The exception of the function.
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
 
@@ -132,7 +130,7 @@ pub fn fit_shards(
         let (mut flags, mut init) = (given, Init::Zero);
         let results = match &out {
             Some(out) if resume => {
-                let (folder, stored) = Stored::open(out)?;
+                let (folder, stored) = StoredFit::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 init = stored.init;
                 let force = false;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jensen::job::MEMORY_LIMIT;
 use jensen::regress::{
-    Column, Factor, Frame, Predicted, Summary, curves, effects, predict, read_frame,
+    EffectSummary, Factor, Frame, FrameColumn, Predicted, curves, effects, predict, read_frame,
 };
 use jensen::stan::Halt;
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::watch::supervised;
 
-/// Columns by name: numbers, whether they are truth values, and for factors the levels and whether they are ordered.
-/// The numbers of a factor are the codes of its levels. NaN marks a missing value.
+/// Columns by name, with their numbers, whether they are truth values, and for factors the levels and whether they are
+/// ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
 pub type Columns<'py> = Vec<(
     String,
     PyReadonlyArray1<'py, f64>,
@@ -23,7 +23,7 @@ pub type Columns<'py> = Vec<(
     Option<(Vec<String>, bool)>,
 )>;
 
-/// The table of a file, or of columns.
+/// Reads the table of a file, or converts columns.
 pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Frame> {
     let Some(columns) = columns else {
         let path = path.ok_or_else(|| PyTypeError::new_err("no table is given"))?;
@@ -32,9 +32,9 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
     let column = |(name, values, truth, levels): (String, PyReadonlyArray1<'_, f64>, bool, _)| {
         let values = values.to_vec()?;
         let column = match (levels, truth) {
-            (None, false) => Column::Numbers(values),
-            (None, true) => Column::Truth(values),
-            (Some((levels, ordered)), _) => Column::Factor(Factor {
+            (None, false) => FrameColumn::Numbers(values),
+            (None, true) => FrameColumn::Truth(values),
+            (Some((levels, ordered)), _) => FrameColumn::Factor(Factor {
                 codes: values
                     .iter()
                     .map(|x| (!x.is_nan()).then_some(*x as u32))
@@ -90,7 +90,7 @@ pub fn regress_predict<'py>(
 /// Words of a row, and their statistics: mean, standard deviation, and the ends of the central 90 %.
 type Summaries = Vec<(Vec<Option<String>>, [f64; 4])>;
 
-fn numbers(summary: &Summary) -> [f64; 4] {
+fn numbers(summary: &EffectSummary) -> [f64; 4] {
     let [low, high] = summary.interval;
     [summary.mean, summary.sd, low, high]
 }

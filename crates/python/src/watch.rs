@@ -16,12 +16,12 @@ use pyo3::prelude::*;
 /// Period between checks of signals and reports of progress.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Stacks for the interpreter of programs. They take memory only where they are used.
+/// The interpreter of programs needs deep stacks. They take memory only for the pages in use.
 const STACK: usize = 256 << 20;
 
-/// The shared state of a worker and the interpreter's thread.
+/// The state that a worker and the interpreter's thread share.
 pub struct Watch {
-    /// Stops the work after its current iteration.
+    /// Set to stop the work after its current iteration.
     pub cancel: AtomicBool,
     start: Instant,
     said: Mutex<Said>,
@@ -47,13 +47,13 @@ impl Watch {
         }
     }
 
-    /// Seconds since the work began.
+    /// Returns the seconds since the work began.
     pub fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Ends the interpreter of Stan programs when the work is cancelled or exceeds these seconds. After the work, it
-    /// does not end further evaluations of the program.
+    /// Creates a condition that ends the interpreter of Stan programs when the work is cancelled or exceeds these
+    /// seconds. After the work, it does not end further evaluations of the program.
     pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
         let watch = Arc::clone(self);
         Halt::new(move || {
@@ -71,7 +71,6 @@ impl Watch {
         })
     }
 
-    /// Waits for the end of the work, at most for a [`PERIOD`].
     fn is_over(&self) -> bool {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.ended.wait_timeout_while(over, PERIOD, |over| !*over);
@@ -101,10 +100,9 @@ impl Observer for Eyes<'_> {
     }
 }
 
-/// Runs `work` on a separate thread in a pool of the given number of threads (all processors by default), which ends
-/// with it, while the interpreter may do other things. Signals and exceptions of `progress`, which is called with
-/// iteration, stage and bound, cancel the work and are raised when it has ended. Remarks of the work are raised as
-/// warnings.
+/// Runs `work` on a separate thread, while the interpreter may do other things. The work has its own pool of the given
+/// number of threads (all processors by default). Signals and exceptions of `progress`, which is called with iteration,
+/// stage and bound, cancel the work and are raised when it has ended. Remarks of the work are raised as warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -116,7 +114,7 @@ pub fn supervised<T: Send>(
             "threads is {threads}: expected a whole number from 1 to {MOST_THREADS}"
         )));
     }
-    // More than the machine has would wait for each other.
+    // More threads than processors would wait for each other.
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.map_or(all, |threads| threads.min(all)))
@@ -179,7 +177,7 @@ fn tell(py: Python<'_>, watch: &Watch, progress: Option<&Py<PyAny>>) -> PyResult
     Ok(())
 }
 
-/// Warns of each text.
+/// Raises a warning for each text.
 pub fn warn(py: Python<'_>, texts: &[String]) -> PyResult<()> {
     if texts.is_empty() {
         return Ok(());

@@ -9,10 +9,10 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The requested family. Several responses with the family gaussian use the family `multi_normal`.
+/// Returns the requested family and its link. Several responses with the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
-/// Fails if the family does not exist, or it lacks the link.
+/// Fails if the family does not exist, or if it does not support the link.
 pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
     let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
     let several = request.formulas.first().and_then(|text| {
@@ -25,15 +25,15 @@ pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
     Ok((family, link))
 }
 
-/// Parsed formulas.
+/// The parsed formulas of a request.
 pub struct Formulas {
     /// The formula of the mean.
     pub mean: Formula,
-    /// Formulas of other parameters, with the parameter's name.
+    /// The formulas of other parameters, with the names of the parameters.
     pub others: Vec<(String, Formula)>,
-    /// Imputed columns with the formulas of their means: `x | mi() ~ z`.
+    /// Imputed columns with the formulas of their means, such as `x | mi() ~ z`.
     pub imputed: Vec<(String, Formula)>,
-    /// Parameters with a fixed value.
+    /// Fixed values of parameters, by the name of the parameter.
     pub fixed: BTreeMap<String, f64>,
 }
 
@@ -41,7 +41,7 @@ impl Formulas {
     /// Parses all formulas of a request.
     ///
     /// # Errors
-    /// Fails if a formula is invalid, or the family has no such parameter.
+    /// Fails if a formula is invalid, or if the family has no such parameter.
     pub fn parse(request: &Request, family: &Family) -> Result<Self> {
         let Some(first) = request.formulas.first() else {
             return Err(Error::new("there is no formula").help("write a formula such as `y ~ x`"));
@@ -137,14 +137,15 @@ impl Formulas {
         Ok(made)
     }
 
-    /// All formulas.
+    /// Iterates over all formulas.
     pub fn all(&self) -> impl Iterator<Item = &Formula> {
         let others = self.others.iter().chain(&self.imputed);
         std::iter::once(&self.mean).chain(others.map(|(_, formula)| formula))
     }
 }
 
-/// The columns that `.` stands for on the right side of a formula: all those that do not occur on its left side.
+/// Returns the columns that `.` denotes on the right side of a formula, which are all columns that do not occur on its
+/// left side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -158,7 +159,7 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
 }
 
 /// Collects every column that must have a value in each row, with its location in the text. In a fit, imputed columns
-/// may lack values. For new rows, standard errors of measurements are not necessary.
+/// may have missing values. For new rows, standard errors of measurements are not necessary.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
@@ -188,10 +189,10 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     }
 }
 
-/// The rows in which all named columns have values, and the number of missing values per column.
+/// The indices of the rows in which all named columns have values, and the number of missing values per column.
 pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 
-/// The rows in which all named columns have values.
+/// Finds the rows in which all columns in `named` have values.
 ///
 /// # Errors
 /// Fails if a column does not exist.

@@ -1,4 +1,5 @@
-//! Design matrices: columns and names of the terms of a linear predictor, equal to those of R's `model.matrix`.
+//! Design matrices. The columns of a linear predictor's terms, and their names, are equal to those of R's
+//! `model.matrix`.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +12,12 @@ use crate::syntax::Expr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrasts {
-    /// Each level minus the first one.
+    /// The difference of each level from the first one.
     #[default]
     Treatment,
-    /// Each level except the last minus the mean of all.
+    /// The difference of each level except the last from the mean of all levels.
     Sum,
-    /// Each level minus the mean of the levels before it.
+    /// The difference of each level from the mean of the levels before it.
     Helmert,
 }
 
@@ -43,17 +44,16 @@ impl Design {
     }
 }
 
-/// A variable of a term: numeric columns, or a factor.
 enum Variable {
     Plain(Vec<(String, Vec<f64>)>),
-    /// A factor: the codes, the names of the levels, and whether they are ordered.
+    /// A factor, as its codes, the names of its levels, and whether the levels are ordered.
     Levels(Vec<u32>, Vec<String>, bool),
 }
 
-/// The design matrix of terms, including the intercept if the terms have one.
+/// Builds the design matrix of terms, including the intercept if the terms have one.
 ///
 /// # Errors
-/// Fails if a variable has no value, or a factor has a single level.
+/// Fails if a variable has no value, or if a factor has a single level.
 pub fn design(
     terms: &Terms,
     contrasts: Contrasts,
@@ -86,7 +86,7 @@ pub fn design(
     Ok(made)
 }
 
-/// Products of all pairs of columns. The left columns vary fastest.
+/// The left columns vary fastest.
 fn times(left: &Design, right: &Design) -> Design {
     let mut made = Design::default();
     for (name, column) in right.names.iter().zip(&right.columns) {
@@ -148,9 +148,9 @@ fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     }
 }
 
-/// For each term, the factors that need all levels instead of contrasts: those whose margin, the term without the
-/// factor, is not in the model (R's `TermCode`, and the adjustment for models without an intercept in its
-/// `modelframe.c`).
+/// Determines, for each term, the factors that need all levels instead of contrasts. These are the factors whose
+/// margin, the term without the factor, is not in the model (R's `TermCode`, and the adjustment for models without an
+/// intercept in its `modelframe.c`).
 fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     let mut full: Vec<Vec<bool>> = terms
         .fixed
@@ -175,7 +175,6 @@ fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     full
 }
 
-/// The columns of a variable within a term.
 fn coded(name: &str, variable: &Variable, full: bool, contrasts: Contrasts) -> Design {
     let mut made = Design::default();
     match variable {
@@ -204,7 +203,7 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// The contrasts of a factor: for each column its name suffix, and its value at each level.
+/// Each contrast is a column, given by the suffix of its name and its value at each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

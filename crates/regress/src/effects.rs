@@ -5,41 +5,38 @@ use serde::{Deserialize, Serialize};
 use crate::asked::{Formulas, columns, complete, family, others};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::frame::{Column, Frame};
+use crate::frame::{Frame, FrameColumn};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The number of points on a curve.
 const POINTS: usize = 41;
 
-/// The step of a slope as a share of the column's range, as in the R package marginaleffects.
+/// Step for the difference quotient of a slope, as a share of the column's range, as in the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
-/// The values to which a column can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// Any number.
     Number,
-    /// One of the values in the column, for words, truth values and numbers that represent levels.
+    /// One of the values in the column. This applies to words, truth values and numbers that represent levels.
     Level,
 }
 
-/// An average effect: the difference of the expected values of two tables, divided by a step.
+/// An average effect: the difference between the expected values of two tables, divided by `step`.
 pub struct Contrast {
-    /// The column.
+    /// The column whose effect this is.
     pub column: String,
-    /// `dY/dX`, or the two levels.
+    /// The name of the effect, which is `dY/dX` or the two levels.
     pub name: String,
-    /// The table whose expected values are subtracted.
+    /// The table whose expected values are subtracted from those of `to`.
     pub from: Frame,
-    /// The table from whose expected values they are subtracted.
+    /// The table with the changed column, from whose expected values those of `from` are subtracted.
     pub to: Frame,
-    /// For slopes, the difference of the column between the two tables.
+    /// The difference of the column between the two tables for slopes, and 1 otherwise.
     pub step: f64,
 }
 
-/// The average effects of each column over the rows of a table: slopes for numbers, and differences of each level from
-/// the first one for factors.
+/// Builds the tables for the average effects of each column over the rows of a table. Effects are slopes for numbers,
+/// and differences of each level from the first level for factors.
 ///
 /// # Errors
 /// Fails if the table lacks a column of a formula.
@@ -50,10 +47,10 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
             continue;
         };
         match (change, column) {
-            (Change::Number, Column::Numbers(x)) => {
+            (Change::Number, FrameColumn::Numbers(x)) => {
                 let (low, high) = range(x);
                 let step = STEP * (high - low);
-                let moved = |by: f64| Column::Numbers(x.iter().map(|x| x + by).collect());
+                let moved = |by: f64| FrameColumn::Numbers(x.iter().map(|x| x + by).collect());
                 made.push(Contrast {
                     name: "dY/dX".to_owned(),
                     from: frame.with(&name, moved(-step / 2.0)),
@@ -66,7 +63,7 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
                 let levels = levels(column);
                 for (label, level) in levels.iter().skip(1) {
                     let (first_label, first) = &levels[0];
-                    let set = |to: &Column| frame.with(&name, repeated(to, frame.rows()));
+                    let set = |to: &FrameColumn| frame.with(&name, repeated(to, frame.rows()));
                     made.push(Contrast {
                         name: format!("{label} - {first_label}"),
                         from: set(first),
@@ -86,37 +83,36 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
 pub struct Curve {
     /// The column along the curve.
     pub column: String,
-    /// The values of a numeric column.
+    /// The values along the curve, if the column is numeric.
     pub at: Vec<f64>,
-    /// The levels of any other column.
+    /// The levels along the curve, if the column is not numeric.
     pub levels: Vec<String>,
-    /// The second column, and its values.
+    /// The second column and its values.
     pub by: Option<(String, Vec<String>)>,
 }
 
 impl Curve {
-    /// The number of points of one line.
+    /// Returns the number of points of one line.
     pub fn points(&self) -> usize {
         self.at.len().max(self.levels.len())
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub fn lines(&self) -> usize {
         self.by.as_ref().map_or(1, |(_, values)| values.len())
     }
 }
 
-/// The curves of every column and of every pair of columns in one term, with the table of their points, ordered by
-/// curve and line. Other columns are at their means or first levels.
+/// Builds one curve for every column, and one for every pair of columns that share a term. Also returns a table of
+/// their points, ordered by curve and line. Other columns have their mean or first level.
 ///
 /// # Errors
 /// Fails if a formula is invalid.
 pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     let causes = causes(request, frame)?;
     let change = |name: &str| causes.columns.iter().find(|(other, _)| other == name);
-    // The values of each curve's columns, point by point.
     let mut curves = Vec::new();
-    let mut cells: Vec<Vec<(String, Column)>> = Vec::new();
+    let mut cells: Vec<Vec<(String, FrameColumn)>> = Vec::new();
     let mut add = |first: &(String, Change), second: Option<&(String, Change)>| {
         let Some(column) = frame.column(&first.0) else {
             return;
@@ -138,7 +134,7 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
             }
         }
         let numbers = values.iter().filter_map(|(_, value)| match value {
-            Column::Numbers(x) if first.1 == Change::Number => x.first().copied(),
+            FrameColumn::Numbers(x) if first.1 == Change::Number => x.first().copied(),
             _ => None,
         });
         curves.push(Curve {
@@ -172,7 +168,7 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     for (name, column) in frame.columns() {
         let kind = change(name).map_or(Change::Level, |(_, change)| *change);
         let usual = usual(column, kind);
-        let at = |point: &Vec<(String, Column)>| {
+        let at = |point: &Vec<(String, FrameColumn)>| {
             let own = point.iter().find(|(other, _)| other == name);
             own.map_or_else(|| usual.clone(), |(_, value)| value.clone())
         };
@@ -186,7 +182,6 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     Ok((curves, grid))
 }
 
-/// The columns in terms, and the pairs that share a term.
 #[derive(Default)]
 struct Causes {
     columns: Vec<(String, Change)>,
@@ -235,7 +230,8 @@ impl Causes {
                 let Some(column) = frame.column(name) else {
                     return;
                 };
-                let numbers = matches!(column, Column::Numbers(x) if x.iter().any(|x| !x.is_nan()));
+                let numbers =
+                    matches!(column, FrameColumn::Numbers(x) if x.iter().any(|x| !x.is_nan()));
                 let change = if numbers && !levels {
                     Change::Number
                 } else {
@@ -257,7 +253,7 @@ impl Causes {
             Kind::Call(name, arguments) => {
                 let levels =
                     levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
-                // Times, regions and standard errors are properties of rows, not causes.
+                // Times, regions and standard errors are properties of rows, and not causes.
                 let shown = match name.as_str() {
                     "ar" | "car" => 0,
                     "me" => 1,
@@ -294,31 +290,30 @@ fn range(x: &[f64]) -> (f64, f64) {
     (least, x.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Each distinct value of a column as a column of one row, with its label.
-fn levels(column: &Column) -> Vec<(String, Column)> {
+fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     match column {
-        Column::Factor(factor) => (0..factor.levels.len())
+        FrameColumn::Factor(factor) => (0..factor.levels.len())
             .map(|code| {
                 let one = factor.with_codes(vec![Some(code as u32)]);
-                (factor.levels[code].clone(), Column::Factor(one))
+                (factor.levels[code].clone(), FrameColumn::Factor(one))
             })
             .collect(),
-        Column::Truth(_) => [("FALSE", 0.0), ("TRUE", 1.0)]
-            .map(|(label, x)| (label.to_owned(), Column::Truth(vec![x])))
+        FrameColumn::Truth(_) => [("FALSE", 0.0), ("TRUE", 1.0)]
+            .map(|(label, x)| (label.to_owned(), FrameColumn::Truth(vec![x])))
             .into(),
-        Column::Numbers(x) => {
+        FrameColumn::Numbers(x) => {
             let mut values = present(x);
             values.sort_unstable_by(f64::total_cmp);
             values.dedup();
-            let one = |x: &f64| (x.to_string(), Column::Numbers(vec![*x]));
+            let one = |x: &f64| (x.to_string(), FrameColumn::Numbers(vec![*x]));
             values.iter().map(one).collect()
         }
     }
 }
 
-/// The values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
-fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)> {
-    let (Column::Numbers(x), Change::Number) = (column, change) else {
+/// The values are `points` evenly spaced numbers over the range of a column, or three numbers around its mean.
+fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
+    let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
     };
     let x = present(x);
@@ -334,18 +329,18 @@ fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)
                 .trim_end_matches('0')
                 .trim_end_matches('.')
                 .to_owned(),
-            Column::Numbers(vec![x]),
+            FrameColumn::Numbers(vec![x]),
         )
     };
     (0..points).map(labelled).collect()
 }
 
-/// The value of a column while another one changes: its mean or its first level.
-fn usual(column: &Column, change: Change) -> Column {
+/// Returns the value of a column while another column changes: its mean or its first level.
+fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
-        (Column::Numbers(x), Change::Number) => Column::Numbers(vec![mean(&present(x))]),
-        (Column::Factor(factor), _) if !factor.levels.is_empty() => {
-            Column::Factor(factor.with_codes(vec![Some(0)]))
+        (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),
+        (FrameColumn::Factor(factor), _) if !factor.levels.is_empty() => {
+            FrameColumn::Factor(factor.with_codes(vec![Some(0)]))
         }
         _ => {
             let first = levels(column).into_iter().next();
@@ -354,30 +349,30 @@ fn usual(column: &Column, change: Change) -> Column {
     }
 }
 
-/// A column with `rows` copies of one row.
-fn repeated(one: &Column, rows: usize) -> Column {
+fn repeated(one: &FrameColumn, rows: usize) -> FrameColumn {
     match one {
-        Column::Numbers(x) => Column::Numbers(vec![x[0]; rows]),
-        Column::Truth(x) => Column::Truth(vec![x[0]; rows]),
-        Column::Factor(factor) => Column::Factor(factor.with_codes(vec![factor.codes[0]; rows])),
+        FrameColumn::Numbers(x) => FrameColumn::Numbers(vec![x[0]; rows]),
+        FrameColumn::Truth(x) => FrameColumn::Truth(vec![x[0]; rows]),
+        FrameColumn::Factor(factor) => {
+            FrameColumn::Factor(factor.with_codes(vec![factor.codes[0]; rows]))
+        }
     }
 }
 
-/// Concatenates columns of one row into one column of the same kind as `like`.
-fn joined(like: &Column, parts: &[Column]) -> Column {
-    let number = |part: &Column| match part {
-        Column::Numbers(x) | Column::Truth(x) => x[0],
-        Column::Factor(_) => f64::NAN,
+fn joined(like: &FrameColumn, parts: &[FrameColumn]) -> FrameColumn {
+    let number = |part: &FrameColumn| match part {
+        FrameColumn::Numbers(x) | FrameColumn::Truth(x) => x[0],
+        FrameColumn::Factor(_) => f64::NAN,
     };
-    let code = |part: &Column| match part {
-        Column::Factor(factor) => factor.codes[0],
+    let code = |part: &FrameColumn| match part {
+        FrameColumn::Factor(factor) => factor.codes[0],
         _ => None,
     };
     match like {
-        Column::Numbers(_) => Column::Numbers(parts.iter().map(number).collect()),
-        Column::Truth(_) => Column::Truth(parts.iter().map(number).collect()),
-        Column::Factor(factor) => {
-            Column::Factor(factor.with_codes(parts.iter().map(code).collect()))
+        FrameColumn::Numbers(_) => FrameColumn::Numbers(parts.iter().map(number).collect()),
+        FrameColumn::Truth(_) => FrameColumn::Truth(parts.iter().map(number).collect()),
+        FrameColumn::Factor(factor) => {
+            FrameColumn::Factor(factor.with_codes(parts.iter().map(code).collect()))
         }
     }
 }

@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A range of bytes in a text; the end is exclusive.
+/// A range of bytes in a text, with an exclusive end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The first byte.
+    /// The index of the first byte.
     pub start: usize,
-    /// The byte after the last one.
+    /// The index of the byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// The range from the start of this one to the end of the other.
+    /// Returns the range from the start of this range to the end of the other.
     pub fn to(self, other: Self) -> Self {
         Self {
             start: self.start,
@@ -23,14 +23,14 @@ impl Span {
     }
 }
 
-/// An error. `Display` underlines its location and adds the remedy.
+/// An error in a formula, a prior or a table. `Display` underlines its location and adds the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// The problem, as a sentence without a full stop.
     pub message: String,
     /// The text and the location in it, if the error has one.
     pub place: Option<(String, Span)>,
-    /// The remedy, which may be empty.
+    /// The remedy, or an empty string.
     pub help: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error without a location.
+    /// Creates an error without a location.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// An error at a location in a text.
+    /// Creates an error at a location in a text.
     pub fn at(text: &str, span: Span, message: impl Into<String>) -> Self {
         Self {
             place: Some((text.to_owned(), span)),

@@ -1,5 +1,5 @@
-//! Values of expressions over a frame, and the state that calls such as `poly(x, 3)` estimate from the data, so that
-//! new rows get the same columns.
+//! Evaluates expressions over a frame. Calls such as `poly(x, 3)` estimate a state from the data, so that new rows get
+//! the same columns.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Polynomial, Spline, mean, quantile, sd};
 use crate::error::{Error, Result};
-use crate::frame::{Column, Factor, Frame};
+use crate::frame::{Factor, Frame, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
 /// The state that a call, or a column of words, estimates from the data.
@@ -21,15 +21,15 @@ pub enum State {
         /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// The subtracted centre and the divisor.
+    /// The centre that is subtracted from a column, and the divisor.
     Scale(f64, f64),
-    /// Orthogonal polynomials.
+    /// The state of orthogonal polynomials.
     Polynomial(Polynomial),
-    /// B-splines or natural splines.
+    /// The state of B-splines or natural splines.
     Spline(Spline),
 }
 
-/// The states of calls, by their text.
+/// The states of calls, keyed by their text.
 pub type States = BTreeMap<String, State>;
 
 /// The values of an expression.
@@ -41,7 +41,7 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// A truth value for each row.
     Truth(Vec<f64>),
-    /// Several columns with their name suffixes.
+    /// Several columns, each with the suffix of its name.
     Matrix(Vec<(String, Vec<f64>)>),
     /// A factor.
     Factor(Factor),
@@ -50,11 +50,11 @@ pub enum Value {
 /// Evaluates expressions over complete rows of a frame. In a fit it estimates the state of calls, and for new rows it
 /// uses the stored state.
 pub struct Evaluator<'a> {
-    /// The rows.
+    /// The rows over which expressions are evaluated.
     pub frame: &'a Frame,
     /// The states of calls.
     pub states: &'a mut States,
-    /// Whether to estimate missing states.
+    /// Whether to estimate the states of calls that have none.
     pub learning: bool,
     /// The text of the formula, for messages.
     pub text: &'a str,
@@ -65,10 +65,11 @@ impl Evaluator<'_> {
         Error::at(self.text, expr.span, message)
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
-    /// Fails if a column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
+    /// Fails if a column or a function is unknown, if an operation needs numbers but has words, or if a number is not
+    /// finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());
@@ -91,7 +92,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value as one number per row.
+    /// Evaluates an expression as one number per row.
     ///
     /// # Errors
     /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
                 format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
-                // One word turns a column of numbers into a factor, so the message quotes that word.
+                // A single word turns a column of numbers into a factor, so the message quotes that word.
                 let is_word = |level: &&String| level.parse::<f64>().is_err();
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
@@ -151,13 +152,13 @@ impl Evaluator<'_> {
             return Err(frame.unknown(name).or_at(self.text, expr.span));
         };
         match column {
-            Column::Numbers(x) => Ok(Value::Numbers(x.clone())),
-            Column::Truth(x) => Ok(Value::Truth(x.clone())),
-            Column::Factor(factor) => self.factor(expr, factor.clone()).map(Value::Factor),
+            FrameColumn::Numbers(x) => Ok(Value::Numbers(x.clone())),
+            FrameColumn::Truth(x) => Ok(Value::Truth(x.clone())),
+            FrameColumn::Factor(factor) => self.factor(expr, factor.clone()).map(Value::Factor),
         }
     }
 
-    /// A factor with the stored levels.
+    /// Converts a factor to the stored levels, or stores its levels in a fit.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -166,7 +167,7 @@ impl Evaluator<'_> {
                     let message = format!("`{word}` is a new level of `{key}`");
                     let shown: Vec<&str> = levels.iter().take(8).map(String::as_str).collect();
                     self.error(expr, message).help(format!(
-                        "the fit knows {}{}",
+                        "the fit has the levels {}{}",
                         shown.join(", "),
                         if levels.len() > 8 { ", …" } else { "" }
                     ))
@@ -340,7 +341,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// An integer argument of a call, by name or position.
+    /// Returns an integer argument of a call, by name or position. `usual` is the default.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -450,7 +451,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// An argument by one of its names, or by its position among the unnamed ones.
+/// Returns an argument by one of its names, or by its position among the arguments without names.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);
@@ -458,13 +459,10 @@ pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> 
     by_name.or_else(unnamed).map(|a| &a.value)
 }
 
-/// Calls that estimate a state from the data.
 const LEARNING: [&str; 7] = ["scale", "poly", "bs", "ns", "factor", "ordered", "I"];
 
-/// A function of one number.
 type Function = fn(f64) -> f64;
 
-/// Functions of one number.
 const FUNCTIONS: [(&str, Function); 20] = [
     ("log", f64::ln),
     ("exp", f64::exp),

@@ -7,7 +7,7 @@ use crate::syntax::{Expr, Kind, parse};
 /// A formula with its text.
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// The text of the user.
+    /// The text that the user wrote.
     pub text: String,
     /// The left side of `~`.
     pub response: Response,
@@ -23,7 +23,7 @@ pub struct Formula {
 pub struct Response {
     /// The response: a column, a function of columns, or `cbind(successes, failures)`.
     pub value: Expr,
-    /// Additions: `trials(n)`, `cens(c)`, `weights(w)`, ….
+    /// The additions, such as `trials(n)`, `cens(c)` or `weights(w)`.
     pub additions: Vec<Expr>,
 }
 
@@ -31,7 +31,7 @@ impl Formula {
     /// Parses a formula.
     ///
     /// # Errors
-    /// Fails if the formula is invalid, or it has no left side.
+    /// Fails if the formula is invalid, or has no left side.
     pub fn parse(text: &str) -> Result<Self> {
         let expr = parse(text)?;
         let span = expr.span;
@@ -62,14 +62,14 @@ impl Formula {
         })
     }
 
-    /// Whether a name occurs on the right side of `~`.
+    /// Returns whether a name occurs on the right side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// The terms of the formula. `others` are the columns that `.` denotes.
+    /// Expands the terms of the formula. `others` are the columns that `.` denotes.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error has its location.
@@ -97,7 +97,6 @@ impl Formula {
     }
 }
 
-/// Collects the terms of a sum in `found`.
 fn sum(expr: Expr, found: &mut Vec<Expr>) {
     match expr.kind {
         Kind::Binary("+", left, right) => {
@@ -117,11 +116,11 @@ pub struct Terms {
     pub variables: Vec<Expr>,
     /// The terms. Each is a product of variables, given by their indices in increasing order.
     pub fixed: Vec<Vec<usize>>,
-    /// Group effects.
+    /// The group effects.
     pub groups: Vec<Group>,
-    /// `offset(x)`: columns with coefficient 1.
+    /// Columns with coefficient 1, from `offset(x)`.
     pub offsets: Vec<Expr>,
-    /// Calls of `SPECIAL`, which are whole terms.
+    /// Calls of functions in [`SPECIAL`], which are whole terms.
     pub special: Vec<Expr>,
     /// A function of columns and of parameters with their own formulas, instead of terms.
     pub computed: Option<Computed>,
@@ -130,13 +129,13 @@ pub struct Terms {
 /// A function of columns and of parameters.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// The expression of the user.
+    /// The expression that the user wrote.
     pub value: Expr,
-    /// The columns in it.
+    /// The columns that the expression contains.
     pub columns: Vec<Expr>,
 }
 
-/// Group effects: `(terms | factors)`.
+/// Group effects, written `(terms | factors)`.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The terms whose effects differ between groups.
@@ -145,30 +144,30 @@ pub struct Group {
     pub factors: Vec<Expr>,
     /// Whether the effects are correlated.
     pub correlated: bool,
-    /// The shared name of correlated effects of several parameters: `p` in `(x |p| g)`.
+    /// The name that correlated effects of several parameters share, such as `p` in `(x |p| g)`.
     pub shared: Option<String>,
-    /// The location in the text.
+    /// The location in the text of the formula.
     pub span: Span,
 }
 
 impl Group {
-    /// The name of the grouping: `a`, `a:b`.
+    /// Returns the name of the grouping, such as `a` or `a:b`.
     pub fn name(&self) -> String {
         let names = self.factors.iter().map(ToString::to_string);
         names.collect::<Vec<_>>().join(":")
     }
 }
 
-/// Functions that are whole terms.
+/// Functions that can only be whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
-/// The grouping for multiple membership.
+/// The name of the grouping for multiple membership.
 pub const MEMBERSHIP: &str = "mm";
 
-/// The grouping whose effects have different standard deviations for the levels of another column.
+/// The name of the grouping whose effects have different standard deviations for the levels of another column.
 pub const GROUPING: &str = "gr";
 
-/// Functions of other packages that Jensen lacks, with a replacement.
+/// Functions of other packages that Jensen does not have, each with a replacement.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which includes the main effects"),
@@ -214,7 +213,6 @@ pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     Ok(terms)
 }
 
-/// A partially expanded sum of terms.
 #[derive(Default)]
 struct Sum {
     intercept: Option<bool>,
@@ -404,7 +402,6 @@ impl Expander<'_> {
         }
     }
 
-    /// Expands a factor in a product of terms.
     fn factor(&mut self, expr: &Expr) -> Result<Sum> {
         let count = |terms: &Terms| terms.groups.len() + terms.special.len() + terms.offsets.len();
         let before = count(&self.terms);
@@ -474,7 +471,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Collects the groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
+    /// In a grouping on the right of the bar, `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),

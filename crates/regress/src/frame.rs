@@ -1,4 +1,4 @@
-//! The table of a regression: named columns of numbers, truth values and factors.
+//! The table of a regression, with named columns of numbers, truth values and factors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use jensen_data::{Adjacency, Cells, Table};
 
 use crate::error::{Error, Result};
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Numbers. NaN means missing.
+pub enum FrameColumn {
+    /// Numbers, with NaN for missing ones.
     Numbers(Vec<f64>),
-    /// 0 and 1. NaN means missing.
+    /// Truth values, stored as 0 and 1, with NaN for missing ones.
     Truth(Vec<f64>),
-    /// Words.
+    /// Words, stored as a factor.
     Factor(Factor),
 }
 
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level; `None` if it is missing.
+    /// The index of each row's level, or `None` if the value is missing.
     pub codes: Vec<Option<u32>>,
-    /// The levels in order. Factors with other rows share them.
+    /// The levels in order. Factors for other rows can share them.
     pub levels: Arc<[String]>,
     /// Whether the levels are ordered.
     pub ordered: bool,
 }
 
 impl Factor {
-    /// A factor of words with levels in alphabetical order.
+    /// Creates a factor of words, with levels in alphabetical order.
     pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
@@ -48,7 +48,7 @@ impl Factor {
         }
     }
 
-    /// A factor of numbers with levels in increasing order.
+    /// Creates a factor of numbers, with levels in increasing order.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
         levels.sort_unstable_by(f64::total_cmp);
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Other rows with the same levels.
+    /// Creates a factor with the same levels and these codes, for other rows.
     #[must_use]
     pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// The factor for these rows, without unused levels.
+    /// Returns the factor for the rows `rows`, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,7 +97,7 @@ impl Factor {
         }
     }
 
-    /// The same words as indices into these levels.
+    /// Converts the codes to indices into `levels`, so that each row keeps its word.
     ///
     /// # Errors
     /// Returns the first word that is not a level.
@@ -128,8 +128,8 @@ impl Factor {
     }
 }
 
-impl Column {
-    /// Number of rows.
+impl FrameColumn {
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x.len(),
@@ -137,12 +137,12 @@ impl Column {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the value of a row is missing.
+    /// Returns whether the value of a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x[row].is_nan(),
@@ -150,7 +150,7 @@ impl Column {
         }
     }
 
-    /// The column in these rows.
+    /// Returns the column in the rows `rows`.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
@@ -168,18 +168,18 @@ pub struct Frame {
     /// The name of the table in messages.
     pub source: String,
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<FrameColumn>,
     rows: usize,
-    /// The maps of formulas, by file name.
+    /// The maps that formulas refer to, by file name.
     pub graphs: BTreeMap<String, Adjacency>,
 }
 
 impl Frame {
-    /// A frame of columns.
+    /// Creates a frame from columns.
     ///
     /// # Errors
-    /// Fails if columns differ in length, or two columns have the same name.
-    pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
+    /// Fails if columns differ in length, or if two columns have the same name.
+    pub fn new(source: impl Into<String>, columns: Vec<(String, FrameColumn)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         let mut known = BTreeSet::new();
@@ -206,7 +206,7 @@ impl Frame {
         })
     }
 
-    /// The columns of a table. Words become factors, and `true` and `false` truth values.
+    /// Converts a table. Words become factors, and `true` and `false` become truth values.
     pub fn of_table(table: &Table) -> Self {
         let truth = |word: &str| match word {
             "TRUE" | "True" | "true" => Some(1.0),
@@ -214,15 +214,15 @@ impl Frame {
             _ => None,
         };
         let column = |cells: &Cells| match cells {
-            Cells::Numbers(x) => Column::Numbers(x.clone()),
+            Cells::Numbers(x) => FrameColumn::Numbers(x.clone()),
             Cells::Words(words) => {
                 let values: Option<Vec<f64>> = words
                     .iter()
                     .map(|word| word.as_deref().map_or(Some(f64::NAN), truth))
                     .collect();
                 match values {
-                    Some(values) => Column::Truth(values),
-                    None => Column::Factor(Factor::of_words(words)),
+                    Some(values) => FrameColumn::Truth(values),
+                    None => FrameColumn::Factor(Factor::of_words(words)),
                 }
             }
         };
@@ -236,30 +236,30 @@ impl Frame {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The columns with their names.
-    pub fn columns(&self) -> impl Iterator<Item = (&String, &Column)> {
+    /// Iterates over the columns with their names.
+    pub fn columns(&self) -> impl Iterator<Item = (&String, &FrameColumn)> {
         self.names.iter().zip(&self.columns)
     }
 
-    /// A column by name.
-    pub fn column(&self, name: &str) -> Option<&Column> {
+    /// Returns the column with this name.
+    pub fn column(&self, name: &str) -> Option<&FrameColumn> {
         let at = self.names.iter().position(|other| other == name)?;
         Some(&self.columns[at])
     }
 
-    /// A copy with this column replaced or added.
+    /// Returns a copy with this column replaced or added.
     #[must_use]
-    pub fn with(&self, name: &str, column: Column) -> Self {
+    pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
         if let Some(at) = made.names.iter().position(|other| other == name) {
             made.columns[at] = column;
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// The frame in these rows, without a copy if they are all rows.
+    /// Returns the frame in the rows `rows`, without a copy of single rows if these are all rows.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// The frame in these rows.
+    /// Returns the frame in the rows `rows`.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// The error for a name without a column.
+    /// Returns the error for a name without a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

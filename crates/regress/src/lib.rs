@@ -4,21 +4,21 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `syntax` | formulas as trees with places |
-//! | `formula` | what a formula says: response, additions, terms |
+//! | `syntax` | formulas as trees with locations |
+//! | `formula` | the content of a formula: response, additions, terms |
 //! | `frame` | [`Frame`]: the table |
-//! | `evaluate` | values of expressions, and what calls learn from the data |
+//! | `evaluate` | values of expressions, and the states that calls estimate from the data |
 //! | `basis` | polynomials and splines |
-//! | `design` | [`design()`]: columns of terms, as R's `model.matrix` has them |
-//! | `smooth`, `predictor` | smooths, groups and what else a linear predictor adds up |
-//! | `response`, `range` | the left side over the rows, and whether its values are the family's |
-//! | `family` | [`FAMILIES`]: one table |
-//! | `prior` | priors that are given and used |
+//! | `design` | [`design()`]: columns of terms, equal to those of R's `model.matrix` |
+//! | `smooth`, `predictor` | smooths, groups and the other terms of a linear predictor |
+//! | `response`, `range` | the left side over the rows, and the range of its values |
+//! | `family` | [`FAMILIES`]: the table of families |
+//! | `prior` | priors of the user and priors that the program uses |
 //! | `asked`, `rank` | the formulas with their rows; columns that are sums of others |
-//! | `regression` | [`Regression`]: all put together |
-//! | `effects` | [`contrasts()`], [`curves()`]: tables that ask what a column does |
-//! | `program` | [`program()`], [`predictions`]: Stan |
-//! | `error` | [`Error`]: what is wrong, where, and the way out |
+//! | `regression` | [`Regression`]: a request with its table |
+//! | `effects` | [`contrasts()`], [`curves()`]: tables for the effects of columns |
+//! | `program` | [`program()`], [`predictions`]: Stan programs |
+//! | `error` | [`Error`]: an error with its location and a remedy |
 
 #![cfg_attr(
     not(test),
@@ -50,7 +50,7 @@ pub use error::{Error, Result, Span};
 pub use evaluate::{Evaluator, State, States};
 pub use family::{FAMILIES, Family, LINKS, Link, Parameter, Response};
 pub use formula::{Formula, Terms, expand};
-pub use frame::{Column, Factor, Frame};
+pub use frame::{Factor, Frame, FrameColumn};
 pub use predictor::Learnt;
 pub use prior::Used;
 pub use program::{Program, predictions, program};

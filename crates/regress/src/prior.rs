@@ -1,10 +1,10 @@
-//! Priors: those of the user and the defaults, and the parameters to which they apply.
+//! Priors of the user, default priors, and the parameters to which they apply.
 //!
-//! A prior names a printed parameter, `b[x] ~ normal(0, 1)`, or a class of parameters, `b ~ normal(0, 1)`.
+//! The target of a prior is a parameter under its printed name, as in `b[x] ~ normal(0, 1)`, or a class of parameters,
+//! as in `b ~ normal(0, 1)`.
 
 use crate::error::{Error, Result, Span};
 
-/// The possible distributions of a prior, with their numbers of arguments.
 const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("normal", 2),
     ("student_t", 3),
@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments. The default values are those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments. The default values are the defaults of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",
@@ -43,18 +43,18 @@ const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     ),
 ];
 
-/// A prior of the user.
+/// A prior that the user specified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
-    /// The text of the user.
+    /// The text that the user wrote.
     pub text: String,
-    /// The parameter or the class.
+    /// The name of the parameter or the class.
     pub target: String,
-    /// The distribution's name.
+    /// The name of the distribution.
     pub name: String,
     /// The arguments of the distribution.
     pub arguments: String,
-    /// The location of the target.
+    /// The location of the target in the text.
     pub span: Span,
 }
 
@@ -159,18 +159,16 @@ impl Given {
         })
     }
 
-    /// Whether the prior is a joint prior of all coefficients.
     fn is_shrinkage(&self) -> bool {
         SHRINKAGE.iter().any(|(known, _)| *known == self.name)
     }
 
-    /// The distribution in Stan's syntax.
+    /// Returns the distribution in Stan's syntax.
     pub fn density(&self) -> String {
         format!("{}({})", self.name, self.arguments)
     }
 }
 
-/// The arguments of a joint prior of all coefficients, by position or by name.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
     let given = arguments
@@ -208,11 +206,11 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
 /// A prior that the program uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Used {
-    /// The parameter or the class.
+    /// The name of the parameter or the class.
     pub target: String,
-    /// The distribution of the prior.
+    /// The distribution in Stan's syntax.
     pub density: String,
-    /// Whether the user gave it.
+    /// Whether the user specified the prior.
     pub given: bool,
 }
 
@@ -220,9 +218,8 @@ pub struct Used {
 #[derive(Debug, Default)]
 pub struct Priors {
     given: Vec<(Given, bool)>,
-    /// The targets that a prior may name.
     names: Vec<String>,
-    /// The used priors in the order of the program.
+    /// The priors that the program uses, in its order.
     pub used: Vec<Used>,
     /// The log densities of the priors in Stan's syntax.
     pub terms: Vec<String>,
@@ -241,13 +238,13 @@ impl Priors {
         })
     }
 
-    /// The user's prior for a parameter, by its name or one of its classes, starting with the most specific. If several
-    /// match, the last one applies.
+    /// Finds the user's prior for a parameter. `names` are the parameter's name and its classes, starting with the most
+    /// specific. If several priors match a name, the last one applies.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, false)
     }
 
-    /// The user's joint prior of all coefficients.
+    /// Finds the user's joint prior of all coefficients.
     pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, true)
     }
@@ -272,7 +269,7 @@ impl Priors {
         None
     }
 
-    /// Records a used prior.
+    /// Records a prior that the program uses.
     pub fn note(&mut self, target: &str, density: String, given: bool) {
         let used = Used {
             target: target.to_owned(),
@@ -284,7 +281,7 @@ impl Priors {
         }
     }
 
-    /// Rejects priors whose target does not exist.
+    /// Checks that the target of every prior exists.
     ///
     /// # Errors
     /// Fails if a prior has no target in the model.

@@ -1,4 +1,4 @@
-//! Checks whether the values of a response are possible in its family.
+//! Checks that the values of a response are possible in its family.
 
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -13,7 +13,6 @@ fn whole(y: f64) -> bool {
     y.fract() == 0.0 && y >= 0.0
 }
 
-/// The range of a family's values.
 fn range(family: &Family) -> Range {
     match family.response {
         Kinds::Real
@@ -69,7 +68,7 @@ fn range(family: &Family) -> Range {
 /// Checks every value of the response.
 ///
 /// # Errors
-/// Fails if a value is impossible, or an addition does not match the family or the values.
+/// Fails if a value is impossible, or if an addition does not match the family or the values.
 pub fn check(
     expr: &Expr,
     family: &Family,
@@ -129,7 +128,6 @@ pub fn check(
     Ok(())
 }
 
-/// Checks that the family supports the censoring, truncation and decisions of the response.
 fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if (made.censored.is_some() || made.bounds != [None, None])
         && !family.has_distribution_function()
@@ -151,7 +149,6 @@ fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) ->
     Ok(())
 }
 
-/// Checks every count or share of a category.
 fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if family.response == Kinds::Several {
         return Ok(());

@@ -1,10 +1,11 @@
-//! Linearly dependent columns.
+//! Detection of linearly dependent columns.
 
 use crate::basis::mean;
 use crate::error::Span;
 use crate::syntax::{Expr, Kind};
 
-/// The first column that is a linear combination of earlier ones (and of a constant), with the columns involved.
+/// Finds the first column that is a linear combination of earlier columns (and of a constant). Returns its index and
+/// the indices of the columns in the combination.
 pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
     // As in R's `lm`, the criterion is the norm of the residual of a column after projection on the earlier ones,
     // relative to its own norm.
@@ -39,7 +40,8 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
     None
 }
 
-/// The location of a column's term: the longest part of the expression with which the column's name begins.
+/// Returns the location of a column's term, which is the longest part of the expression with which the column's name
+/// begins.
 pub fn place(expr: &Expr, name: &str) -> Span {
     fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
         let text = expr.to_string();

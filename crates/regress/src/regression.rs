@@ -1,4 +1,4 @@
-//! A regression: formulas, a family and a table, and the state that gives new rows the same columns.
+//! A regression with its formulas, family and table, and the state that gives new rows the same columns.
 
 use std::collections::BTreeMap;
 
@@ -16,53 +16,56 @@ use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
 use crate::syntax::Kind;
 
-/// The request of a user.
+/// A user's request for a regression.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// `y ~ x`, then formulas of other parameters: `sigma ~ x`, `nu = 4`.
+    /// The formula of the mean, such as `y ~ x`, followed by formulas of other parameters such as `sigma ~ x` or `nu =
+    /// 4`.
     pub formulas: Vec<String>,
     /// The family, with its link in parentheses if it is not the default one. The default family is gaussian.
     pub family: Option<String>,
-    /// Contrasts of factors. The default is treatment.
+    /// The contrasts of factors. The default is treatment.
     pub contrasts: Option<String>,
-    /// Priors: `b ~ normal(0, 1)`.
+    /// The priors, such as `b ~ normal(0, 1)`.
     pub priors: Vec<String>,
-    /// Whether to omit the data and fit the prior.
+    /// Whether to omit the data and fit only the prior.
     pub prior_only: bool,
-    /// Whether to report the log likelihood and a replicate of each row. The default is yes up to 2000 rows.
+    /// Whether to report the log likelihood and a replicate of each row. By default this depends on the number of rows,
+    /// and the limit is 2000.
     pub pointwise: Option<bool>,
 }
 
-/// The default limit for log likelihoods and replicates. Files for more rows are large and rarely read.
+/// Largest number of rows for which log likelihoods and replicates are reported by default. Files for more rows are
+/// large and rarely read.
 const POINTWISE: usize = 2000;
 
 /// A regression over the rows of a table.
 #[derive(Debug)]
 pub struct Regression {
-    /// The request.
+    /// The request of the user.
     pub request: Request,
     /// The family.
     pub family: &'static Family,
-    /// The link of its mean.
+    /// The link of the family's mean.
     pub link: Link,
-    /// The state for new rows.
+    /// The state that predictions at new rows need.
     pub learnt: Learnt,
-    /// Linear predictors: of the mean, or of each category except the first, and then of other parameters.
+    /// Linear predictors of the mean, or of each category except the first, followed by those of other parameters.
     pub predictors: Vec<Predictor>,
     /// Linear predictors of imputed columns.
     pub imputed: Vec<Predictor>,
     /// Columns with unknown values.
     pub unknowns: Vec<Unknown>,
-    /// Parameters of the family without a formula, which are estimated.
+    /// Estimated parameters of the family that have no formula.
     pub plain: Vec<Parameter>,
     /// Parameters with a fixed value.
     pub fixed: BTreeMap<String, f64>,
-    /// The response.
+    /// The response in the used rows.
     pub observed: Observed,
     /// The indices of the rows used, from 0.
     pub rows: Vec<usize>,
-    /// The number of rows of the table.
+    /// Number of rows in the table.
     pub of_rows: usize,
     /// Used columns with missing values, and the number of missing values.
     pub missing: Vec<(String, usize)>,
@@ -147,14 +150,15 @@ impl Regression {
         Ok(made)
     }
 
-    /// The predictors of new rows from the stored state. It omits rows with missing values. It ignores the response.
+    /// Builds the predictors of new rows from the stored state. It omits rows with missing values, and ignores the
+    /// response.
     ///
     /// # Errors
     /// Fails if a column is missing, or has values that are not in the fit.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
-        // New rows have the values that a fit would impute.
+        // New rows must have the values that a fit would impute.
         formulas.imputed.clear();
         let mut keep: Vec<usize> = (0..frame.rows()).collect();
         let mut missing = Vec::new();
@@ -187,7 +191,7 @@ impl Regression {
                 "no row has a value in every column that the formulas use",
             ));
         }
-        // The number of trials and the exposure of a row are part of its prediction.
+        // The number of trials and the exposure of a row belong to its prediction.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
         made.observed = exposed(&formulas.mean.response, family, &mut evaluator)?;
         made.observed.categories = match learnt.states.get(CATEGORIES) {
@@ -199,8 +203,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The same rows without the effects of groups and regions, and with one trial each, for the population-level
-    /// effects of columns.
+    /// Removes the effects of groups and regions, and sets every row to one trial, for the population-level effects of
+    /// columns.
     #[must_use]
     pub fn of_population(mut self) -> Self {
         for predictor in &mut self.predictors {
@@ -210,7 +214,7 @@ impl Regression {
         self.of_one_trial()
     }
 
-    /// The same rows with one trial each, so that expected values are probabilities.
+    /// Sets every row to one trial, so that expected values are probabilities.
     #[must_use]
     pub fn of_one_trial(mut self) -> Self {
         if let Some(trials) = &mut self.observed.trials {
@@ -219,7 +223,7 @@ impl Regression {
         self
     }
 
-    /// The map files of the formulas.
+    /// Returns the names of the map files in the formulas.
     ///
     /// # Errors
     /// Fails if a formula is invalid.
@@ -241,7 +245,6 @@ impl Regression {
         Ok(files)
     }
 
-    /// The estimated parameters of the family that have no formula.
     fn without_formula(&self) -> Vec<Parameter> {
         let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
         let known = self.observed.errors.is_some() && !self.observed.with_sigma;
@@ -286,7 +289,7 @@ impl Regression {
         for (parameter, formula) in all {
             let mut terms = formula.terms(&others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
-                // The thresholds are its intercepts.
+                // The thresholds of an ordinal family are its intercepts.
                 terms.intercept = true;
             }
             let mut maker = Maker {
@@ -321,7 +324,8 @@ impl Regression {
         Ok(())
     }
 
-    /// Rejects autoregressions in families without residuals, and imputed columns without a formula or a use.
+    /// Checks that autoregressions belong to a family with residuals, and that imputed columns have a formula and a
+    /// use.
     fn check_terms(&self, formulas: &Formulas) -> Result<()> {
         let text = &formulas.mean.text;
         let whole = Span {
@@ -376,7 +380,6 @@ impl Regression {
         }
     }
 
-    /// Rejects linearly dependent columns.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
         for predictor in self.predictors.iter().chain(&self.imputed) {
             let named = |name: &String| {
@@ -406,13 +409,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the family.
+    /// Returns whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the
+    /// family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// The shared name of groups whose effects are correlated with those of other predictors.
+    /// Returns the name that groups share if their effects are correlated with effects of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -422,7 +426,6 @@ impl Regression {
         (same.count() > 1).then_some(shared)
     }
 
-    /// Rejects different groupings with the same shared name.
     fn check_joint(&self, formulas: &Formulas) -> Result<()> {
         let all = self.predictors.iter().chain(&self.imputed);
         let all: Vec<&Groups> = all.flat_map(|p| &p.groups).collect();
@@ -448,21 +451,22 @@ impl Regression {
                     ),
                 )
                 .help(
-                    "only effects of one grouping can be correlated: give the others another name",
+                    "only effects of the same grouping factor can be correlated: use a different name between \
+                     the bars for the other terms",
                 ));
             }
         }
         Ok(())
     }
 
-    /// Whether to report a log likelihood and a replicate of each row.
+    /// Returns whether to report a log likelihood and a replicate of each row.
     pub fn pointwise(&self) -> bool {
         self.request
             .pointwise
             .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
-    /// Notes about the rows.
+    /// Returns notes for the user about the rows.
     pub fn notes(&self) -> Vec<String> {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
@@ -482,7 +486,8 @@ impl Regression {
         notes
     }
 
-    /// A column that separates the two outcomes perfectly, so that the prior determines its coefficient.
+    /// Returns a note if a column separates the two outcomes perfectly, because the prior then determines its
+    /// coefficient.
     fn separated(&self) -> Option<String> {
         if self.family.response != Kinds::Binary || self.request.prior_only {
             return None;
@@ -506,8 +511,8 @@ impl Regression {
         None
     }
 
-    /// The initial value of the predictor, which is the link of the response's mean, and the standard deviation of the
-    /// response.
+    /// Returns the initial value of the predictor, which is the link of the response's mean, and the standard deviation
+    /// of the response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
@@ -530,7 +535,7 @@ impl Regression {
             _ => {
                 let offset = self.predictors.first().and_then(|p| p.offset.as_ref());
                 let about = offset.map_or(0.0, |offset| mean(offset));
-                // All counts may be zero.
+                // If all counts are zero, the mean has no finite logarithm.
                 self.link.of(mean(values).max(1e-3)) - about
             }
         };
@@ -538,14 +543,13 @@ impl Regression {
     }
 }
 
-/// Rejects parameters of a formula that have the name of a column.
 fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
     for (name, formula) in &formulas.others {
         if formulas.mean.parameters.contains(name) && frame.column(name).is_some() {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, but has a formula as a parameter"),
+                format!("`{name}` is both a column of the table and a parameter with a formula"),
             )
             .help(format!(
                 "give the parameter another name; to impute a column with missing values, write \

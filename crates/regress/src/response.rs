@@ -1,4 +1,4 @@
-//! The left side of a formula over the rows: values, trials, censoring, weights.
+//! The left side of a formula over the rows, with values, trials, censoring and weights.
 
 use crate::basis::hazards;
 use crate::error::{Error, Result};
@@ -14,33 +14,33 @@ use crate::syntax::{Argument, Expr, Kind};
 pub struct Observed {
     /// The expression in the formula.
     pub name: String,
-    /// Numbers. Categories start at 1.
+    /// The values of the response. Categories have the values 1, 2, ….
     pub values: Vec<f64>,
-    /// The categories.
+    /// The names of the categories.
     pub categories: Vec<String>,
     /// Counts or shares of each category, for families with one column per category.
     pub parts: Vec<Vec<f64>>,
-    /// The number of trials, for families that have it.
+    /// The number of trials of each row, for families with trials.
     pub trials: Option<Vec<f64>>,
     /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// −1: the response is at most this value; 1: at least; 0: it is this value.
+    /// The censoring of each row: −1 if the response is at most the value, 1 if it is at least the value, and 0 if it
+    /// equals the value.
     pub censored: Option<Vec<f64>>,
-    /// The reached boundary of a diffusion. 1 is the upper one.
+    /// The boundary that the diffusion reached in each row, where 1 is the upper boundary.
     pub decisions: Option<Vec<f64>>,
     /// The basis functions of a baseline hazard at the responses, and their integrals.
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
-    /// Known standard errors.
+    /// The known standard error of each row.
     pub errors: Option<Vec<f64>>,
     /// Whether to estimate a residual standard deviation in addition to the known errors.
     pub with_sigma: bool,
-    /// Exposure: the factor of a rate.
+    /// The exposure of each row, which is the factor of a rate.
     pub rate: Option<Vec<f64>>,
     /// Truncation bounds, outside which no observation is possible.
     pub bounds: [Option<f64>; 2],
 }
 
-/// The additions, with their arguments.
 const ADDITIONS: [(&str, &str); 7] = [
     ("trials", "the number of trials"),
     ("weights", "the number of repetitions of a row"),
@@ -51,11 +51,10 @@ const ADDITIONS: [(&str, &str); 7] = [
     ("trunc", "bounds lb and ub"),
 ];
 
-/// The list of additions for messages.
 const ADDITIONS_ARE: &str =
     "additions are trials(n), weights(w), cens(c), dec(d), trunc(lb = 0), se(s), rate(e)";
 
-/// The key of the categories among states.
+/// The key under which the states contain the categories.
 pub const CATEGORIES: &str = "categories of the response";
 
 /// Evaluates a left side for a family.
@@ -80,7 +79,7 @@ pub fn observed(
     Ok(made)
 }
 
-/// The additions that new rows need: trials, exposure and standard errors.
+/// Evaluates the additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
 /// Fails if an addition cannot be evaluated.
@@ -117,20 +116,17 @@ pub fn exposed(
     Ok(made)
 }
 
-/// The columns of `cbind(a, b, …)`.
 fn columns(arguments: &[Argument], evaluator: &mut Evaluator<'_>) -> Result<Vec<Vec<f64>>> {
     let columns = arguments.iter().map(|a| evaluator.numbers(&a.value));
     columns.collect()
 }
 
-/// The sum of columns in each row.
 fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
     let rows = columns.first().map_or(0, Vec::len);
     let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
     (0..rows).map(sum).collect()
 }
 
-/// Whether to estimate a residual standard deviation in addition to known ones.
 fn with_sigma(arguments: &[Argument]) -> bool {
     let sigma = argument(arguments, &["sigma"], 1);
     sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
@@ -250,7 +246,6 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// A column of codes, given as words or as their numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],
@@ -294,7 +289,7 @@ fn meant(
     }
 }
 
-/// Reads the values of `cbind(a, b, …)`: successes and failures, or a column for each category.
+/// Reads the values of `cbind(a, b, …)`, which are successes and failures, or a column for each category.
 fn several(
     expr: &Expr,
     arguments: &[Argument],
@@ -342,7 +337,7 @@ fn several(
     Ok(())
 }
 
-/// Reads the values of `mvbind(a, b, …)`: a column for each response.
+/// Reads the values of `mvbind(a, b, …)`, which has a column for each response.
 fn responses(
     expr: &Expr,
     arguments: &[Argument],
@@ -382,7 +377,7 @@ fn responses(
     Ok(())
 }
 
-/// The values. An expression with several columns is only valid as `cbind(successes, failures)`.
+/// An expression with several columns is only valid as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,
@@ -419,7 +414,6 @@ fn values(
     one_column(expr, family, evaluator, made)
 }
 
-/// Reads the values of a response in one column.
 fn one_column(
     expr: &Expr,
     family: &Family,

@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues below this share of the largest belong to the null space of a penalty. The null space is exact up to
-/// rounding.
+/// Eigenvalues of a penalty below this share of the largest belong to its null space, which is exact up to rounding.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smooth {
     cubic: Cubic,
-    /// The linear map from values at knots to penalised functions of unit penalty.
+    /// Matrix of the linear map from values at knots to penalised functions of unit penalty.
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// The mean and slope over the rows of each function, which the linear part represents instead.
+    /// The mean and slope of each function over the rows. The linear part represents these instead.
     removed: Vec<[f64; 2]>,
     /// The factor that makes the mean square of a row equal to 1.
     scale: f64,
 }
 
 impl Smooth {
-    /// A smooth with up to `k` knots at quantiles of the distinct values, or `None` with fewer than three.
+    /// Creates a smooth with up to `k` knots at quantiles of the distinct values. Returns `None` if there are fewer
+    /// than three distinct values.
     pub fn of(x: &[f64], k: usize, cyclic: bool) -> Option<Self> {
         let distinct = distinct(x);
         let count = (k + usize::from(cyclic)).min(distinct.len());
@@ -68,13 +68,13 @@ impl Smooth {
         Some(made)
     }
 
-    /// The linear column, centred and divided by half of the range, or `None` for periodic smooths.
+    /// Returns the linear column, centred and divided by half of the range. Returns `None` for periodic smooths.
     pub fn line(&self, x: &[f64]) -> Option<Vec<f64>> {
         let [centre, half] = self.line?;
         Some(x.iter().map(|x| (x - centre) / half).collect())
     }
 
-    /// The columns of the penalised functions.
+    /// Returns the columns of the penalised functions.
     pub fn penalised(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let line = self.line(x);
         let mut columns = vec![Vec::with_capacity(x.len()); self.removed.len()];
@@ -95,7 +95,7 @@ impl Smooth {
     }
 }
 
-/// The distinct values of a column, in increasing order.
+/// Returns the distinct values of a column, in increasing order.
 pub fn distinct(x: &[f64]) -> Vec<f64> {
     let mut values = x.to_vec();
     values.sort_unstable_by(f64::total_cmp);
@@ -103,7 +103,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The mean of a column and its slope on a centred line.
+/// Computes the mean of a column and its slope on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -113,24 +113,24 @@ fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     [level, slope]
 }
 
-/// A smooth of two columns: products of their functions.
+/// The state of a smooth of two columns, whose functions are products of the columns' functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     margins: [Smooth; 2],
-    /// The subtracted means of each column, block by block, and the factor after the subtraction.
+    /// The mean that is subtracted from each column, block by block, and the factor after the subtraction.
     centred: Vec<(Vec<f64>, f64)>,
 }
 
-/// A smooth's columns: unpenalised columns, and blocks of penalised columns with a scale each.
+/// The columns of a smooth: unpenalised columns, and blocks of penalised columns with one scale per block.
 pub struct Columns {
-    /// Unpenalised columns with their name suffixes.
+    /// The unpenalised columns, each with the suffix of its name.
     pub free: Vec<(String, Vec<f64>)>,
-    /// Blocks of penalised columns.
+    /// The blocks of penalised columns.
     pub blocks: Vec<Vec<Vec<f64>>>,
 }
 
 impl Product {
-    /// The product of two smooths over these rows.
+    /// Creates the product of two smooths over the rows with values `x` and `z`.
     pub fn of(margins: [Smooth; 2], x: &[f64], z: &[f64]) -> Self {
         let mut made = Self {
             margins,
@@ -151,7 +151,8 @@ impl Product {
         made
     }
 
-    /// The functions penalised in the first column, in the second, and in both.
+    /// Returns three blocks of functions: those that are penalised in the first column, in the second column, and in
+    /// both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];
@@ -164,7 +165,7 @@ impl Product {
         vec![products(&xp, &zf), products(&xf, &zp), products(&xp, &zp)]
     }
 
-    /// The columns at these rows.
+    /// Returns the columns at these rows.
     pub fn at(&self, x: &[f64], z: &[f64]) -> Columns {
         let mut free = Vec::new();
         let (along, across) = (self.margins[0].line(x), self.margins[1].line(z));

@@ -1,4 +1,4 @@
-//! Writes every kind of panel to `figures.svg` and `figures.png` in the folder that is named.
+//! Writes every kind of panel to `figures.svg` and `figures.png` in the given folder.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Renders a report with made-up numbers in the manner of the eight schools: `cargo run -p jensen-report --example page -- FILE`.
+//! Renders a report with invented numbers, in the manner of the eight schools: `cargo run -p jensen-report --example
+//! page -- FILE`.
 
 use jensen_report::{
     Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint, Verdict,

@@ -1,4 +1,4 @@
-//! The section on the bound along the run.
+//! The section on the ELBO during the run.
 
 use crate::figure::{Axis, Chart, Series};
 use crate::model::{Stage, TracePoint};
@@ -6,10 +6,9 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Number of points of one stage in the figure. More cannot be distinguished at this size.
+/// The number of points of one stage in the figure. More points cannot be distinguished at this size.
 const POINTS: usize = 500;
 
-/// A stage on the common axis: its name, and the points that can be shown.
 type Laid<'a> = (&'a str, Vec<TracePoint>);
 
 pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
@@ -61,7 +60,7 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     }
 }
 
-/// The stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
+/// Arranges the stages on one iteration axis. A stage that counts its iterations from 0 is moved after its predecessor.
 fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     let mut end = 0;
     let mut laid = Vec::new();
@@ -85,10 +84,10 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the number of
-/// estimates below it.
+/// Returns the lower end of a plot of the whole run, and the number of estimates below it. The lower end is chosen so
+/// that a steep start does not flatten the rest.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
-    // The result of every stage, and the course of the last one.
+    // The end of every stage, and the whole last stage, must be visible.
     let best = stages.iter().map(|(_, points)| {
         points
             .iter()
@@ -101,7 +100,7 @@ fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elbo| {
             (low.min(elbo), high.max(elbo))
         });
-    // A difference of a nat matters, however small the noise of the end is.
+    // A difference of one nat matters, however small the noise at the end is.
     let floor = low - 10.0 * (high - low).max(1.0);
     let all = stages.iter().flat_map(|(_, points)| points);
     let below = all.filter(|p| p.elbo < floor).count();
@@ -116,14 +115,13 @@ fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     chart(&shown.collect::<Vec<_>>(), floor)
 }
 
-/// The second half of the last stage, scaled to its range.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));
     chart(&shown.into_iter().collect::<Vec<_>>(), f64::NEG_INFINITY)
 }
 
-/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines separate the stages.
+/// Plots parts of the run above `floor`, each with the index of its stage. Dashed lines separate the stages.
 fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));

@@ -1,19 +1,20 @@
-//! Self-contained HTML reports of fits, with the verdict, its evidence and the results, and figures as SVG and PNG.
+//! Self-contained HTML reports of fits, with the verdict, its evidence and the results. Figures are also written as SVG
+//! and PNG.
 //!
-//! [`render`] turns a plain [`Report`] into the text of the page. The page and its figures load nothing, can be printed
-//! and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips. All content is visible
-//! without it. Every name and text of the report is escaped.
+//! [`render`] converts a plain [`Report`] to the text of the page. The page and its figures load nothing, can be
+//! printed, and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips, but all
+//! content is visible without it. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |
-//! | what goes in | [`model`] |
+//! | the content of a report | [`model`] |
 //! | the page around its sections, and the section of figures and a table | `page` |
-//! | sections of their own kind: the bound along the run, importance weights, the posterior, topics | `bound`, `weights`, `posterior`, `topics` |
-//! | charts, heat maps and images; the shapes and axes that all pictures are made of | [`figure`] |
+//! | the other sections: the ELBO during the run, importance weights, the posterior, topics | `bound`, `weights`, `posterior`, `topics` |
+//! | charts, heat maps and images, and the shapes and axes of all pictures | [`figure`] |
 //! | densities, quantiles, correlations | `stats` |
-//! | escaping and the spelling of numbers | `text` |
+//! | escaping and the notation of numbers | `text` |
 
-// Code that only pictures use.
+// Only pictures use this code.
 #![cfg_attr(not(feature = "pictures"), allow(dead_code))]
 #![cfg_attr(
     not(test),

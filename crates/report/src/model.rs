@@ -3,58 +3,58 @@
 use crate::figure::Figure;
 use crate::text;
 
-/// The outcome of a run, for the colour of the verdict.
+/// The outcome of a run, which determines the colour of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Satisfactory.
+    /// The result is satisfactory.
     #[default]
     Good,
-    /// Usable with care.
+    /// The result is usable with care.
     Fair,
-    /// Not to be used.
+    /// The result must not be used.
     Poor,
 }
 
-/// Everything on the page. A report. Empty lists and texts omit the corresponding part.
+/// A report with everything on the page. The page omits the parts whose lists or texts are empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// Headline.
+    /// The headline.
     pub title: String,
-    /// The model and the data: label and value.
+    /// Facts about the model and the data, each with its label and its value.
     pub subject: Vec<(String, String)>,
-    /// Whether the results are trusted.
+    /// The verdict on the results.
     pub verdict: Verdict,
-    /// Short facts at the top.
+    /// The short facts at the top.
     pub facts: Vec<Fact>,
     /// Notes for the reader, one sentence each.
     pub warnings: Vec<String>,
-    /// The body, in order of interest.
+    /// The sections in order of interest.
     pub sections: Vec<Section>,
-    /// Settings of the run: name and value.
+    /// The settings of the run, each with its name and its value.
     pub settings: Vec<(String, String)>,
-    /// Parts of the run and their wall-clock seconds.
+    /// The stages of the run, each with its wall-clock time in seconds.
     pub timing: Vec<(String, f64)>,
-    /// The meaning of the numbers on the page, in a sentence or two.
+    /// The explanation of the numbers on the page, in one or two sentences.
     pub footnote: String,
-    /// Version of the program that made the fit.
+    /// The version of the program that computed the fit.
     pub version: String,
 }
 
-/// The verdict at the top.
+/// The verdict at the top of a report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Verdict {
     /// The colour of the verdict.
     pub tone: Tone,
     /// The verdict in a few words.
     pub headline: String,
-    /// The end of the run, in a sentence.
+    /// The reason why the run ended, in one sentence.
     pub status: String,
-    /// Advice, a sentence each.
+    /// Advice, one sentence each.
     pub advice: Vec<String>,
 }
 
 impl Verdict {
-    /// A verdict without advice.
+    /// Creates a verdict without advice.
     pub fn new(tone: Tone, headline: impl Into<String>, status: impl Into<String>) -> Self {
         Self {
             tone,
@@ -65,7 +65,7 @@ impl Verdict {
     }
 }
 
-/// A short fact: its name, its value, and an aside such as a unit or an error.
+/// A short fact with a name, a value, and an aside such as a unit or an error.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fact {
     /// The name of the fact.
@@ -77,7 +77,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact with an aside, which may be empty.
+    /// Creates a fact with an aside, which may be empty.
     pub fn new(
         label: impl Into<String>,
         value: impl Into<String>,
@@ -90,7 +90,7 @@ impl Fact {
         }
     }
 
-    /// An evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
+    /// Creates a fact that states the ELBO in nats, with as many decimals as its Monte Carlo standard error allows.
     pub fn elbo(elbo: f64, standard_error: f64) -> Self {
         let decimals = match standard_error.is_finite() {
             true => text::decimals_for(standard_error).saturating_sub(1),
@@ -103,7 +103,7 @@ impl Fact {
         )
     }
 
-    /// Pareto k̂ and its limit.
+    /// Creates a fact that states the Pareto k̂ and its limit.
     pub fn khat(khat: Khat) -> Self {
         Self::new(
             "Pareto k̂",
@@ -113,18 +113,18 @@ impl Fact {
     }
 }
 
-/// A part of the body. Empty sections are omitted.
+/// A section of a report. Empty sections are omitted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Section {
     /// A heading with figures and a table.
     Exhibit(Exhibit),
-    /// The bound along the run, with one entry per stage (adaptation, mean-field, full-rank, …) in order.
+    /// The ELBO during the run, with one entry per stage (adaptation, mean-field, full-rank, …) in order.
     Bound(Vec<Stage>),
     /// The importance weights of the draws.
     Weights(Weights),
     /// The posterior of named parameters.
     Posterior(Posterior),
-    /// Topics of documents, with their positions on a map and their words.
+    /// The topics of documents, with their positions on a map and their words.
     Topics(TopicMap),
 }
 
@@ -134,23 +134,23 @@ impl From<Exhibit> for Section {
     }
 }
 
-/// A heading with figures and a table.
+/// A section that consists of a heading, figures and a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exhibit {
-    /// Heading.
+    /// The heading.
     pub heading: String,
-    /// A sentence or two below it.
+    /// One or two sentences below the heading.
     pub note: String,
-    /// Figures and their captions.
+    /// The figures with their captions.
     pub figures: Vec<(Figure, String)>,
-    /// The column heads and the rows of a table.
+    /// The column heads and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
 }
 
-/// A map of topics, the largest first.
+/// A map of topics.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TopicMap {
-    /// The topics.
+    /// The topics, the largest first.
     pub topics: Vec<MappedTopic>,
 }
 
@@ -159,101 +159,102 @@ pub struct TopicMap {
 pub struct MappedTopic {
     /// The number of the topic.
     pub number: usize,
-    /// The topic's share of all tokens.
+    /// The topic's fraction of all tokens.
     pub share: f64,
-    /// The position of the topic. Topics with similar words are close to each other.
+    /// The position of the topic on the map. Topics with similar words are close to each other.
     pub position: (f64, f64),
-    /// The most relevant words of the topic; empty if they are not shown.
+    /// The most relevant words of the topic. It is empty if words are not shown.
     pub words: Vec<TopicWord>,
 }
 
 /// A word of a topic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicWord {
-    /// The word.
+    /// The text of the word.
     pub word: String,
-    /// Share of all tokens that are this word in this topic.
+    /// The fraction of all tokens that are this word and belong to this topic.
     pub within: f64,
-    /// Share of all tokens that are this word.
+    /// The fraction of all tokens that are this word.
     pub overall: f64,
 }
 
-/// A part of the run.
+/// A stage of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
-    /// The name of the part of the run.
+    /// The name of the stage in the legend of the chart.
     pub name: String,
-    /// Estimates of the bound in order.
+    /// The estimates of the ELBO in order.
     pub points: Vec<TracePoint>,
 }
 
-/// The bound at one iteration.
+/// The ELBO at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run. In both cases the chart shows the stages in sequence.
+    /// The iteration, counted within the stage or over the whole run. In both cases the chart shows the stages in
+    /// sequence.
     pub iteration: u64,
-    /// Wall-clock seconds since the start.
+    /// The wall-clock time since the start in seconds.
     pub seconds: f64,
-    /// Estimate of the bound in nats.
+    /// The estimate of the ELBO in nats.
     pub elbo: f64,
-    /// The Monte Carlo standard error of the estimate, or NaN.
+    /// The Monte Carlo standard error of the estimate in nats, or NaN.
     pub se: f64,
 }
 
-/// Pareto k̂ and its limit.
+/// The Pareto k̂ of importance weights, with its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Khat {
-    /// The estimate, which is not finite if it cannot be computed.
+    /// The estimate of k̂, which is not finite if it cannot be computed.
     pub value: f64,
-    /// The limit for trusted draws: min(1 − 1/log₁₀ S, 0.7) for S draws.
+    /// The largest value at which draws are trusted, which is min(1 − 1/log₁₀ S, 0.7) for S draws.
     pub threshold: f64,
 }
 
-/// Importance weights p/q, draw by draw.
+/// The importance weights p/q of the draws.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Weights {
-    /// Pareto k̂ of the weights.
+    /// The Pareto k̂ of the weights.
     pub khat: Option<Khat>,
-    /// Whether the fit was refined. k̂ then refers to the approximation before refinement.
+    /// Whether the fit was refined. If so, k̂ refers to the approximation before the refinement.
     pub refined: bool,
-    /// Log importance weights log p − log g of the draws, neither smoothed nor normalised.
+    /// The log importance weights log p − log q of the draws, neither smoothed nor normalised.
     pub log_weights: Vec<f64>,
 }
 
-/// The posterior of named parameters: numbers, and densities if there are draws.
+/// The posterior of named parameters: summaries, and densities if there are draws.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Posterior {
-    /// One row per scalar parameter.
+    /// The summaries, one per scalar parameter.
     pub parameters: Vec<Parameter>,
-    /// Draws of scalar parameters, most interesting first. The page draws only some of them and states the number of
-    /// the others.
+    /// The draws of scalar parameters, in decreasing order of interest. The page shows only some of them, and states
+    /// how many it omits.
     pub marginals: Vec<Marginal>,
-    /// Variables among them with their own sections, such as predictions. The table and the figures omit them.
+    /// The names of variables that other sections show, such as predictions. The table and the figures omit them.
     pub elsewhere: Vec<String>,
 }
 
-/// Posterior summary of a scalar parameter.
+/// The posterior summary of a scalar parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Name with subscripts, such as `theta[2]`; parameters with the same stem share a forest plot.
+    /// The name with subscripts, such as `theta[2]`. Parameters with the same stem share a forest plot.
     pub name: String,
-    /// Mean; NaN if there is none.
+    /// The mean, or NaN if there is none.
     pub mean: f64,
-    /// Standard deviation; NaN if there is none.
+    /// The standard deviation, or NaN if there is none.
     pub sd: f64,
-    /// 5 % quantile.
+    /// The 5 % quantile.
     pub q05: f64,
-    /// Median.
+    /// The median.
     pub q50: f64,
-    /// 95 % quantile.
+    /// The 95 % quantile.
     pub q95: f64,
-    /// Monte Carlo standard error of the mean.
+    /// The Monte Carlo standard error of the mean.
     pub mcse: Option<f64>,
 }
 
 impl Parameter {
-    /// The spread of the parameter, which determines the decimals. It is the standard deviation, or if that is unknown,
-    /// the standard deviation of a normal with the same 90 % interval.
+    /// Returns the spread of the parameter, which determines the number of decimals. It is the standard deviation or,
+    /// if that is unknown, the standard deviation of a normal distribution with the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,
@@ -262,11 +263,11 @@ impl Parameter {
     }
 }
 
-/// Draws of a scalar parameter.
+/// The draws of a scalar parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marginal {
-    /// Name with subscripts.
+    /// The name with subscripts.
     pub name: String,
-    /// Draws in their original order, because correlations pair them by position.
+    /// The draws in their original order, because correlations pair them by position.
     pub draws: Vec<f64>,
 }

@@ -9,16 +9,15 @@ use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Interactive features of the page. Without it the page still has all content.
+/// The script for the interactive features of the page. Without it, the page still has all content.
 const SCRIPT: &str = include_str!("script.js");
 
-/// Number of parameters in the summary that users can copy.
 const SUMMARISED: usize = 20;
 
-/// Width and height of a chart with half the width of a page, in pixels.
+/// The width and height of a chart with half the width of a page, in pixels.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
 
-/// The page as one HTML document.
+/// Renders a report as one HTML document.
 pub fn render(report: &Report) -> String {
     let title = match report.title.as_str() {
         "" => "Variational fit",
@@ -42,13 +41,13 @@ pub fn render(report: &Report) -> String {
     page.end(&report.version, &report.footnote)
 }
 
-/// A row of a table: the name for the filter, and its cells, each with the end of its tag before its markup.
+/// A row of a table: the name for the filter, and its cells. Each cell consists of the end of its tag and its markup.
 pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
 }
 
-/// The page in plain text, for a message to a colleague.
+/// Returns a summary of the page as plain text, for a message to a colleague.
 fn summary(title: &str, report: &Report) -> String {
     let mut lines = vec![title.to_owned()];
     let subject = report.subject.iter().filter(|(_, value)| !value.is_empty());
@@ -86,11 +85,9 @@ fn summary(title: &str, report: &Report) -> String {
     lines.join("\n")
 }
 
-/// A page that is being written.
 pub(crate) struct Page(String);
 
 impl Page {
-    /// The beginning, up to the body.
     fn start(title: &str) -> Self {
         let mut page = Self(String::with_capacity(1 << 16));
         let [light, dark] = properties();
@@ -104,7 +101,6 @@ impl Page {
         page
     }
 
-    /// The page with its end.
     fn end(mut self, version: &str, footnote: &str) -> String {
         let words = ["Jensen", version].join(" ");
         let sentences = [format!("{}.", words.trim_end()), footnote.to_owned()];
@@ -115,22 +111,21 @@ impl Page {
         self.0
     }
 
-    /// Appends markup.
     pub fn push(&mut self, markup: &str) {
         self.0.push_str(markup);
     }
 
-    /// Appends markup. Writing to a string cannot fail.
+    /// Appends formatted markup.
     pub fn put(&mut self, markup: Arguments<'_>) {
         let _ = self.0.write_fmt(markup);
     }
 
-    /// A style declaration for a background in the colour of a series.
+    /// Returns a style declaration for a background in the colour of a series.
     pub fn ground(series: usize) -> String {
         format!("background:{}", Tint::Series(series).css())
     }
 
-    /// Adds a heading, and below it a note of a sentence or two. The note may be empty.
+    /// Adds a heading and a note of one or two sentences, which may be empty.
     pub fn heading(&mut self, heading: &str, note: &str) {
         self.put(format_args!("<h2>{}</h2>", escape(heading)));
         if !note.is_empty() {
@@ -154,7 +149,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture of a parameter, or of a whole variable. The filter selects the picture by that name.
+    /// Adds a picture of a parameter or of a whole variable, by whose name the filter selects it.
     pub fn named_scene(
         &mut self,
         (name, whole): (&str, bool),
@@ -171,7 +166,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture to a group, of which a script shows the chosen one.
+    /// Adds a picture to a group, of which the script shows only the chosen one.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"
@@ -179,7 +174,6 @@ impl Page {
         self.framed(heading, heading, scene, "");
     }
 
-    /// Adds the content of a frame, and ends the frame.
     fn framed(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         if !heading.is_empty() {
             self.put(format_args!("<h3>{}</h3>", escape(heading)));
@@ -191,14 +185,14 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// Adds a table. `label` names the table for readers who cannot see it. Cells are markup.
+    /// Adds a table. `label` names the table for readers who cannot see it. Cells contain markup.
     pub fn table(
         &mut self,
         label: &str,
         heads: impl IntoIterator<Item = String>,
         rows: impl IntoIterator<Item = TableRow>,
     ) {
-        // Without a mouse, users scroll the focused element.
+        // An element that can have the focus can be scrolled without a mouse.
         self.put(format_args!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
             escape(label)

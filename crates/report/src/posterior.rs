@@ -1,5 +1,4 @@
-//! The posterior of named parameters, as a table, forest plots, marginal distributions and
-//! correlations.
+//! The section on the posterior of named parameters: a table, forest plots, marginal distributions and correlations.
 
 mod shapes;
 
@@ -9,19 +8,15 @@ use crate::page::{Page, TableRow};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Number of marginals that are drawn.
 const MARGINALS: usize = 24;
-/// Number of rows of the parameter table. `fit.json` has the rest.
+/// The number of rows of the parameter table. `fit.json` contains the rest.
 const TABLE_ROWS: usize = 500;
-/// Number of rows visible without a filter.
 const FILTERED: usize = 8;
-/// Variables with a forest plot, and elements in each.
 const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
-/// Parameters in the map of correlations, and pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// Number of points in the plot of a pair. More cannot be distinguished at this size.
+/// The number of points in the plot of a pair. More points cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
@@ -32,7 +27,7 @@ pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
     correlations(page, &posterior.marginals);
 }
 
-/// Omits predictions and densities of single records, which have their own sections.
+/// Returns the posterior without predictions and densities of single records, which other sections show.
 fn shown(posterior: &Posterior) -> Posterior {
     let explained = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);
@@ -50,7 +45,6 @@ fn shown(posterior: &Posterior) -> Posterior {
     }
 }
 
-/// A table in plain text of the first parameters.
 pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
     let parameters = shown(posterior).parameters;
     let shown = &parameters[..parameters.len().min(most)];
@@ -130,7 +124,7 @@ fn table(page: &mut Page, posterior: &Posterior) {
 
 fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     let decimals = text::decimals_for(p.spread());
-    // Numbers far from unit size are easier to read in scientific notation, all of a row alike.
+    // Numbers far from 1 are easier to read in scientific notation. All numbers of a row have the same notation.
     let extreme = [p.mean, p.sd]
         .iter()
         .any(|x| x.is_finite() && x.abs() >= 1e7)
@@ -158,7 +152,6 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     }
 }
 
-/// Adds "… and n more" below a list that shows only its first entries.
 fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     if total > shown {
         page.put(format_args!(
@@ -168,7 +161,6 @@ fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     }
 }
 
-/// Variables with at least two elements, each with its elements, in order.
 fn variables(parameters: &[Parameter]) -> Vec<(&str, Vec<&Parameter>)> {
     let mut groups: Vec<(&str, Vec<&Parameter>)> = Vec::new();
     for p in parameters {
@@ -291,7 +283,6 @@ fn correlations(page: &mut Page, marginals: &[Marginal]) {
     page.push("</div>\n");
 }
 
-/// Draws of two parameters against each other.
 fn pair(a: &Marginal, b: &Marginal) -> Chart {
     let pairs: Vec<(f64, f64)> = (a.draws.iter().copied().zip(b.draws.iter().copied()))
         .filter(|(x, y)| x.is_finite() && y.is_finite())

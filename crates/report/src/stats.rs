@@ -1,35 +1,33 @@
-//! Small statistics behind the plots. Inputs may contain any values. Non-finite values, and values whose square
-//! overflows, are omitted first.
+//! Statistics for the plots. Inputs may contain any values. Non-finite values, and values whose square overflows, are
+//! omitted first.
 
 use jensen_math::order::quantile;
 use jensen_math::sum::Moments;
 
-/// Magnitude from which values are treated as infinite, so that sums of squares below it are finite.
+/// Values of at least this magnitude are treated as infinite, so that sums of squares of all others are finite.
 const HUGE: f64 = 1e150;
 
-/// The finite values in increasing order.
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.abs() < HUGE).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// Two quantiles of sorted values.
 pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
 
-/// At most about `limit` of the points, evenly spaced, including the last one.
+/// Returns about `limit` evenly spaced points at most, including the last one.
 pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     let step = points.len().div_ceil(limit).max(1);
     let skip = (points.len().max(1) - 1) % step;
     points.iter().skip(skip).step_by(step).copied().collect()
 }
 
-/// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
+/// Estimates the density of sorted values at `points` positions from `from` to `to`, with a Gaussian kernel.
 ///
-/// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
-/// boundary instead of leaking below zero, and for thin tails the reflection is invisible.
+/// The bandwidth follows Silverman's rule. The kernel is reflected at the smallest and the largest value, so the
+/// density of a positive parameter does not extend below zero. If the tails are thin, the reflection is invisible.
 pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<(f64, f64)> {
     let n = sorted.len() as f64;
     let sd = Moments::of(sorted).variance().sqrt();
@@ -44,8 +42,8 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         return Vec::new();
     }
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    // Values within a fifth of a bandwidth are replaced by their mean: the curve moves by less than the width of its
-    // line, and the cost no longer grows with the product of the numbers of draws and points.
+    // Values within a fifth of a bandwidth are replaced by their mean. This moves the curve by less than the width of
+    // its line, and the cost no longer grows with the product of the numbers of draws and points.
     let mut masses: Vec<(f64, f64)> = Vec::new();
     let mut start = f64::NEG_INFINITY;
     for &x in sorted {
@@ -60,7 +58,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
             }
         }
     }
-    // Beyond six bandwidths a kernel adds less than a pixel.
+    // Beyond six bandwidths, a kernel contributes less than a pixel.
     let reach = 6.0 * width;
     let kernel_sum = |x: f64| -> f64 {
         let first = masses.partition_point(|(v, _)| *v < x - reach);
@@ -83,7 +81,8 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Values and their shares if there are few distinct ones, all integers. `None` for continuous values.
+/// Returns the distinct values with their fractions, or `None` if some value is not an integer or there are more than
+/// `most` of them.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {
@@ -101,7 +100,8 @@ pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f6
     Some(counts.into_iter().map(|(x, c)| (x, c / n)).collect())
 }
 
-/// Pearson correlation of two equally long lists over the positions where both are finite; `None` without spread.
+/// Returns the Pearson correlation of two lists of the same length over the positions where both are finite, or `None`
+/// if a list has no spread.
 pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let pairs: Vec<(f64, f64)> = a
         .iter()
@@ -123,7 +123,6 @@ pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     r.is_finite().then(|| r.clamp(-1.0, 1.0))
 }
 
-/// Normalised importance weights in decreasing order, relative to their mean.
 pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
     let mut sorted = sorted_finite(log_weights);
     sorted.reverse();
@@ -139,7 +138,6 @@ pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Quantiles of the logistic distribution at evenly spaced probabilities.
     fn logistic(n: usize) -> Vec<f64> {
         (0..n)
             .map(|i| (i as f64 + 0.5) / n as f64)

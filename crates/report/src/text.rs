@@ -1,8 +1,7 @@
-//! Escaping of text, and numbers in the notation of the report.
+//! Escaping of text, and the notation of numbers in the report.
 
 use jensen_math::text::turns;
 
-/// Text that is literal inside HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,7 +11,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Not allowed in HTML in any form, or would reorder the following text.
+            // The character is not allowed in HTML in any form, or would reorder the text after it.
             c if c.is_control() && !c.is_whitespace() || turns(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -20,7 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// `text` cut to `limit` characters with an ellipsis, not yet escaped.
+/// Shortens `text` to `limit` characters with an ellipsis. The result is not escaped.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_string();
@@ -30,12 +29,12 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Whether a text is a spelling of NaN.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }
 
-/// A number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
+/// Formats a number with about `digits` significant digits and a typographic minus sign. Digits are grouped in numbers
+/// of at least 10 000.
 pub(crate) fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -57,7 +56,6 @@ pub(crate) fn number(x: f64, digits: usize) -> String {
     group(text)
 }
 
-/// A number with a fixed number of decimals, for axes and aligned columns.
 pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -78,7 +76,6 @@ pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     group(&text)
 }
 
-/// Powers of ten spelled with superscripts: 1.2×10⁻⁷.
 pub(crate) fn scientific(x: f64, digits: usize) -> String {
     let text = format!("{x:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -95,7 +92,7 @@ pub(crate) fn scientific(x: f64, digits: usize) -> String {
     }
 }
 
-/// Decimals at which a row of figures shows its spread with three significant digits.
+/// Returns the number of decimals with which a spread has three significant digits.
 pub(crate) fn decimals_for(spread: f64) -> usize {
     if spread.is_finite() && spread > 0.0 {
         (2.0 - spread.log10().floor()).clamp(0.0, 9.0) as usize
@@ -104,7 +101,6 @@ pub(crate) fn decimals_for(spread: f64) -> usize {
     }
 }
 
-/// Seconds in the unit that suits them.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() => "–".into(),
@@ -138,7 +134,6 @@ fn superscript(digits: &str) -> String {
     digits.chars().map(raised).collect()
 }
 
-/// Thin spaces between groups of three digits, minus sign proper.
 fn group(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("−", rest),

@@ -1,15 +1,15 @@
-//! The section on topics: their map, and bars of their words.
+//! The section on topics, with a map and with bars of their words.
 
 use crate::figure::{Anchor, Axis, Scene, Stroke, Tint, text_width};
 use crate::model::{MappedTopic, TopicMap, TopicWord};
 use crate::page::Page;
 use crate::text;
 
-/// Width and height of the map, and the radius that a topic of all tokens would have.
 const MAP: (f64, f64) = (520.0, 430.0);
+/// The radius in pixels that a topic of all tokens would have.
 const RADIUS: f64 = 150.0;
 
-/// Width of the picture of words, and the height of a row.
+/// The width of the picture of words and the height of one of its rows, in pixels.
 const BARS: (f64, f64) = (520.0, 19.0);
 
 pub(crate) fn put(page: &mut Page, map: &TopicMap) {
@@ -72,7 +72,7 @@ fn discs(topics: &[MappedTopic]) -> Scene {
     );
     let mut scene = Scene::new(width, height);
     let shown = |topic: &&MappedTopic| axis.takes(topic.position.0) && axis.takes(topic.position.1);
-    // Small ones above large ones.
+    // Small circles are drawn over large ones.
     for topic in topics.iter().filter(shown) {
         let at = (x.at(topic.position.0), y.at(topic.position.1));
         scene.disc(at, radius(topic), Tint::Series(0).faint(0.3));
@@ -90,7 +90,7 @@ fn discs(topics: &[MappedTopic]) -> Scene {
             text::fixed(100.0 * topic.share, 1),
             words.join(" ")
         );
-        // A square in the disc hears the pointer.
+        // A square within the circle receives the events of the pointer.
         let side = 1.4 * radius(topic);
         let corner = (at.0 - 0.5 * side, at.1 - 0.5 * side);
         scene.titled_rectangle(corner, (side, side), Tint::Ink.faint(0.0), &tip);

@@ -1,4 +1,4 @@
-//! The section on importance weights: the value of k̂, and the weights in decreasing order.
+//! The section on importance weights, with the value of k̂ and the weights in decreasing order.
 
 use std::fmt::Write;
 
@@ -65,7 +65,7 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     page.push("</div>\n");
 }
 
-/// The meaning of a value of k̂: Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
+/// Explains a value of k̂ as in Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
 fn meaning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -86,7 +86,6 @@ fn meaning(khat: Khat) -> &'static str {
     }
 }
 
-/// The beginning of a sentence about k̂ for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -97,7 +96,6 @@ fn beginning(khat: Khat) -> &'static str {
     }
 }
 
-/// The position of k̂ between trusted and useless.
 fn gauge(khat: Khat) -> Scene {
     let (width, most) = (520.0, 1.2);
     let (top, thick) = (32.0, 14.0);
@@ -143,7 +141,8 @@ fn gauge(khat: Khat) -> Scene {
     scene
 }
 
-/// Weights relative to their mean in decreasing order on logarithmic axes; the tail that determines k̂ is highlighted.
+/// Plots the weights relative to their mean in decreasing order, on logarithmic axes. The tail that determines k̂ is
+/// highlighted.
 fn decreasing(weights: &[f64]) -> Chart {
     let n = weights.len() as f64;
     // Weights that underflowed have no position on a logarithmic axis.
@@ -154,9 +153,9 @@ fn decreasing(weights: &[f64]) -> Chart {
         .copied()
         .find(|w| *w > largest * 1e-8)
         .unwrap_or(largest);
-    // The tail to which the Pareto distribution is fitted: Vehtari et al. (2024).
+    // The tail to which the Pareto distribution is fitted (Vehtari et al. 2024).
     let tail = (0.2 * n).min(3.0 * n.sqrt()).ceil() as usize;
-    // Ranks crowd on a logarithmic axis, so a point every half pixel or so suffices.
+    // Ranks are dense on a logarithmic axis, so one point per half pixel suffices.
     let step = 0.5 * n.ln() / WIDE.0;
     let mut last = f64::NEG_INFINITY;
     let (mut within, mut beyond) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! Optimisation paths: the bound of a method against its oracle calls.
+//! Optimisation paths: the ELBO of a method against its oracle calls.
 //!
 //! Every method starts at the same member of the mean-field family, the standard normal. A separate evaluation computes
-//! the bound of its iterates on draws that all runs of a model share, so noise in a method's own estimates has no
-//! effect. Those evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
+//! the ELBO of its iterates on draws that all runs of a model share, so noise in a method's own estimates has no
+//! effect. These evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
 //! [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
@@ -19,28 +19,27 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Number of draws for the evaluation of an iterate, and of the final result.
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 
-/// An iterate is evaluated when the oracle calls have grown by this factor since the last.
+/// An iterate is evaluated when the number of oracle calls has grown by this factor since the last evaluation.
 const SPACING: f64 = 1.06;
 
-/// The methods compared.
+/// An optimisation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
-    /// Stan's ADVI with gradients of 256 draws.
+    /// Stan's ADVI, with gradients of 256 draws.
     Advi,
-    /// Stochastic trust regions.
+    /// TrustVI.
     Trust,
-    /// Stochastic trust regions as printed in the paper.
+    /// TrustVI as printed in the paper.
     PaperTrust,
     /// Hessian-free Newton steps without a trust region.
     Hfsgvi,
 }
 
 impl Method {
-    /// The method's name in tables and legends.
+    /// Returns the name in tables and legends.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advi => "ADVI",
@@ -54,44 +53,44 @@ impl Method {
 /// An evaluated iterate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Number of iterations so far.
+    /// The number of iterations so far.
     pub iteration: u64,
-    /// Oracle calls so far.
+    /// The number of oracle calls so far.
     pub calls: f64,
-    /// Lane evaluations so far, where a Hessian-vector product counts as two.
+    /// The number of evaluations of one draw so far. A Hessian-vector product counts as two.
     pub lanes: u64,
-    /// Seconds spent in the method so far.
+    /// The seconds spent in the method so far.
     pub seconds: f64,
-    /// The bound in nats; `None` if the density is not finite at some draw.
+    /// The ELBO in nats, or `None` if the density is not finite at a draw.
     pub bound: Option<f64>,
 }
 
-/// A run.
+/// The optimisation path of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The method.
     pub method: Method,
     /// The seed.
     pub seed: u64,
-    /// Evaluated iterates, from the start to the end.
+    /// The evaluated iterates, from the start to the end.
     pub points: Vec<Point>,
-    /// The final bound, computed from more draws; `None` if the density is not finite at some draw.
+    /// The final ELBO in nats from more draws, or `None` if the density is not finite at a draw.
     pub bound: Option<f64>,
-    /// The status of the run at the end.
+    /// The status at the end of the run.
     pub status: String,
-    /// Whether its own rule reports convergence.
+    /// Whether the stopping rule of the method was met.
     pub converged: bool,
     /// Whether the run ended because a value was not finite.
     pub overflowed: bool,
 }
 
 impl Path {
-    /// The bound at the end, −∞ without one.
+    /// Returns the final ELBO, or −∞ if there is none.
     pub fn end(&self) -> f64 {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The first iterate from which all later iterates reach `threshold`; `None` if the last one does not.
+    /// Returns the first iterate from which all iterates reach `threshold`, or `None` if the last iterate does not.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -99,7 +98,6 @@ impl Path {
     }
 }
 
-/// Evaluates iterates of one model.
 struct Judge<'a, D: jensen::density::TwiceDifferentiable> {
     fast: Objective<'a, D>,
     slow: Objective<'a, D>,
@@ -115,7 +113,7 @@ impl<'a, D: jensen::density::TwiceDifferentiable> Judge<'a, D> {
         };
         Self {
             fast: objective(0, DRAWS),
-            // Memory grows with the product.
+            // Memory grows with the product of the dimension and the number of draws.
             slow: objective(1, FINAL_DRAWS.min(((1 << 22) / dim).max(DRAWS)) & !1),
         }
     }
@@ -129,7 +127,6 @@ fn bound<D: jensen::density::TwiceDifferentiable>(
     value.is_finite().then_some(value)
 }
 
-/// Runs an algorithm and evaluates its iterates along the run.
 struct Watched<'a, A: Algorithm, D: jensen::density::TwiceDifferentiable> {
     inner: A,
     omega: fn(&A::State) -> &[f64],
@@ -184,10 +181,10 @@ impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watche
     }
 }
 
-/// Runs `method` on a model.
+/// Runs a method on a model.
 ///
 /// # Errors
-/// [`Failure::Stopped`] if the user interrupted.
+/// Fails with [`Failure::Stopped`] if the user interrupts the run.
 pub fn follow(
     cancel: Cancel<'_>,
     model: &Model,
@@ -231,13 +228,13 @@ pub fn follow(
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 
 impl<'a> Cancel<'a> {
-    /// Taken from a context.
+    /// Returns the flag of a context.
     pub fn of(context: &Context<'a>) -> Self {
         Self(context.cancel())
     }
 }
 
-/// Number of iterations after which a run is ended, regardless of its own rule.
+/// A run with this number of iterations ends even if its stopping rule is not met.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

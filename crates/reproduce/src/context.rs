@@ -1,4 +1,4 @@
-//! The environment of a part: its data, its scale, and where its rows, figures and intermediate results go.
+//! The environment in which a part of an experiment runs.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -14,39 +14,36 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::results::{Ours, ResultRow, Results, Scale, What};
 
-/// File of the rows.
 pub(crate) const RESULTS: &str = "results.json";
 
-/// Folder of intermediate results.
 pub(crate) const KEPT: &str = "kept";
 
-/// Folder of files that parts make and may use again.
 pub(crate) const SCRATCH: &str = "scratch";
 
 /// The settings of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
-    /// Folder of the data.
+    /// The folder of the data.
     pub data: PathBuf,
-    /// Folder of the results; created if necessary.
+    /// The folder of the results, which is created if necessary.
     pub out: PathBuf,
-    /// A corpus from the user, for parts that accept one.
+    /// A corpus that the user supplies, for parts that accept one.
     pub corpus: Option<PathBuf>,
     /// The scale of the run.
     pub scale: Scale,
-    /// Parts to run; all by default.
+    /// The names of the parts to run. If there are none, all parts run.
     pub only: Vec<String>,
-    /// Whether to keep the content of `out`. Rows of this scale and intermediate results are then not recomputed.
+    /// Whether to keep the contents of `out`. Rows of this scale and intermediate results are then not computed again.
     pub resume: bool,
-    /// Threads of the pool that it runs in.
+    /// The number of threads of the pool in which the reproduction runs.
     pub threads: usize,
-    /// A line on the machine, for `results.json`.
+    /// A description of the machine in one line, for `results.json`.
     pub machine: String,
-    /// Set by another thread to stop after the current step.
+    /// A flag that another thread sets to stop the run after the current step.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The framework as a part sees it.
+/// The environment of a part: data, scale, and storage of rows, figures and intermediate results.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -55,7 +52,6 @@ pub struct Context<'a> {
     say: &'a mut (dyn FnMut(&str) + Send),
 }
 
-/// An intermediate result on disk.
 #[derive(Serialize, Deserialize)]
 struct Kept<T> {
     version: String,
@@ -80,17 +76,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The corpus of the user.
+    /// Returns the path of the corpus that the user supplies.
     pub fn corpus(&self) -> Option<PathBuf> {
         self.setup.corpus.clone()
     }
 
-    /// The scale of the run.
+    /// Returns the scale of the run.
     pub fn scale(&self) -> Scale {
         self.setup.scale
     }
 
-    /// The first value at the quick scale, the second at the paper's scale.
+    /// Returns `quick` at the quick scale and `paper` at the paper's scale.
     pub fn pick<T>(&self, quick: T, paper: T) -> T {
         match self.setup.scale {
             Scale::Quick => quick,
@@ -98,26 +94,26 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Threads of the pool that this runs in.
+    /// Returns the number of threads of the pool in which the part runs.
     pub fn threads(&self) -> usize {
         self.setup.threads
     }
 
-    /// The flag that stops a run, for [`jensen::run::Control`].
+    /// Returns the flag that stops a run, for [`jensen::run::Control`].
     pub fn cancel(&self) -> Option<&'a AtomicBool> {
         self.setup.cancel
     }
 
-    /// [`Context::check_stopped`] for other threads.
+    /// Returns a function that works like [`Context::check_stopped`] on other threads.
     pub fn stopper(&self) -> impl Fn() -> Result<(), Failure> + Sync + use<'a> {
         let setup = self.setup;
         move || stopped(setup)
     }
 
-    /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
+    /// Returns the path of a file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// Fails if the file or folder does not exist. The message describes how to get it.
+    /// Fails if the file or folder does not exist. The message describes how to obtain it.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {
@@ -130,10 +126,10 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A path below the results, for a file that a part creates and may reuse, such as a corpus.
+    /// Returns a path in the folder of results for a file that a part creates and may reuse, such as a corpus.
     ///
     /// # Errors
-    /// Fails if its folder cannot be created.
+    /// Fails if the folder of the file cannot be created.
     pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.folder.path().join(SCRATCH);
         create_folder(&folder).map_err(output)?;
@@ -145,10 +141,10 @@ impl<'a> Context<'a> {
         (self.say)(&line.to_string());
     }
 
-    /// Ends the run if the user asked for it. Call it between steps that take seconds.
+    /// Checks whether the user asked to end the run. Call this method between steps that take seconds.
     ///
     /// # Errors
-    /// [`Failure::Stopped`] then.
+    /// Fails with [`Failure::Stopped`] if the user asked to end the run.
     pub fn check_stopped(&self) -> Result<(), Failure> {
         stopped(self.setup)
     }
@@ -156,8 +152,8 @@ impl<'a> Context<'a> {
     /// Measures a row and writes `results.json`. A resumed run returns an existing row.
     ///
     /// # Errors
-    /// Fails as `measure` does, with [`Failure::Stopped`] if the user has interrupted the run before it, and for a file
-    /// that cannot be written.
+    /// Returns the errors of `measure`. Also fails with [`Failure::Stopped`] if the user asked to end the run, and with
+    /// another error if the file cannot be written.
     pub fn row(
         &mut self,
         what: What,
@@ -183,12 +179,12 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result, such as a trace from which several rows and a figure are computed. It is computed once
-    /// and stored in the folder `kept`, and a resumed run reads it. `name` may contain slashes and is unique within the
-    /// experiment. Numbers must be finite: JSON supports no others.
+    /// Computes an intermediate result, such as a trace from which several rows and a figure follow. The result is
+    /// stored in the folder `kept`, where a resumed run reads it. `name` may contain slashes and is unique within the
+    /// experiment. All numbers must be finite, because JSON supports no others.
     ///
     /// # Errors
-    /// Fails as [`Context::row`] does.
+    /// Returns the same errors as [`Context::row`].
     pub fn keep<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -203,11 +199,12 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// Like [`Context::keep`], but for many independent results. They are computed in parallel and returned in the
-    /// order of `items`. Each result is stored as soon as it exists.
+    /// Computes many independent intermediate results in parallel, and returns them in the order of `items`. Each
+    /// result is stored as in [`Context::keep`] as soon as it exists.
     ///
     /// # Errors
-    /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user interrupts between two items.
+    /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user asks to end the run between
+    /// two items.
     pub fn keep_each<I: Sync, T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: &[I],
@@ -251,17 +248,13 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Lists a row as not run, for this reason.
-    ///
-    /// # Errors
-    /// Fails if `results.json` cannot be written.
+    /// Adds a row for a quantity that is not measured, with the reason.
     pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
         let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
         self.results.put(row);
         self.write()
     }
 
-    /// Withdraws [`Context::not_run`].
     pub(crate) fn now_run(&mut self, what: &str) -> Result<(), Failure> {
         self.results.remove(what, self.setup.scale);
         self.write()
@@ -296,13 +289,12 @@ fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
     folder.path().join(KEPT).join(format!("{file}.json"))
 }
 
-/// The intermediate results of a run at the same scale, if this one resumes it.
 fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
     if !setup.resume {
         return Ok(None);
     }
     let bytes = read_optional(path)?.unwrap_or_default();
-    // Files of another version may have another format, and are computed again.
+    // A file of another version may have another format. Its result is computed again.
     let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
     Ok(kept
         .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))

@@ -1,4 +1,4 @@
-//! The model corpus of the repository, built in.
+//! The model corpus of the repository, which is part of the library.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,18 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// A program with its data.
+/// A program of the corpus with its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The name of its folder in `models`.
+    /// The name of the program's folder in `models`.
     pub name: &'static str,
     program: &'static str,
     data: &'static str,
 }
 
-/// Every program, in the order of the names, including the posteriors in `failures`.
+/// All programs in the alphabetical order of their names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// Beginnings of the names of Stan's solvers.
 const SOLVERS: [&str; 6] = [
     "ode_",
     "dae",
@@ -31,10 +30,10 @@ const SOLVERS: [&str; 6] = [
 ];
 
 impl Entry {
-    /// The entry of this name.
+    /// Returns the program with this name.
     ///
     /// # Errors
-    /// Fails if the build does not have such a program.
+    /// Fails if the build does not contain the program.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             Failure::Data(format!(
@@ -45,13 +44,13 @@ impl Entry {
         })
     }
 
-    /// Whether every evaluation of the program solves differential or algebraic equations.
+    /// Returns whether the program solves differential or algebraic equations in every evaluation.
     #[must_use]
     pub fn solves(&self) -> bool {
         SOLVERS.iter().any(|name| self.program.contains(name))
     }
 
-    /// The program bound to its data, evaluated on one thread.
+    /// Compiles the program with its data. The model is evaluated on one thread.
     ///
     /// # Errors
     /// Fails if the program does not compile, because the corpus is newer than the library.
@@ -66,19 +65,19 @@ impl Entry {
     }
 }
 
-/// Posterior means and standard deviations of a program of the corpus, from reference draws.
+/// The posterior means and standard deviations of a program of the corpus, from reference draws.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reference {
-    /// The program.
+    /// The name of the program.
     pub model: String,
-    /// Mean and standard deviation by name of the scalar, in the order of the names.
+    /// The mean and the standard deviation of each scalar, by name.
     pub parameters: BTreeMap<String, [f64; 2]>,
 }
 
-/// All references.
+/// Returns all references.
 ///
 /// # Errors
-/// Fails if the build has no references.
+/// Fails if the build contains no references.
 pub fn references() -> Result<Vec<Reference>, Failure> {
     serde_json::from_str(REFERENCES).map_err(|error| {
         Failure::Data(format!(
@@ -88,7 +87,6 @@ pub fn references() -> Result<Vec<Reference>, Failure> {
     })
 }
 
-/// `models/references.json`.
 const REFERENCES: &str = include_str!(concat!(env!("OUT_DIR"), "/references.json"));
 
 #[cfg(test)]

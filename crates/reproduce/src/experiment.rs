@@ -4,44 +4,43 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::Scale;
 
-/// A paper's experiments.
+/// The experiments of a paper.
 pub struct Experiment {
-    /// The experiment's name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
     /// A one-line description.
     pub about: &'static str,
-    /// The necessary data below `--data DIR`, and instructions to get them.
+    /// The data that are needed below `--data DIR`, and instructions for obtaining them.
     pub data: &'static str,
-    /// The figures and tables of the experiment, in the order of execution.
+    /// The figures and tables, in the order of execution.
     pub parts: &'static [Piece],
 }
 
 /// A figure, a table, or a group of panels.
 pub struct Piece {
-    /// The name of the part for `--only`.
+    /// The name for `--only`.
     pub name: &'static str,
-    /// The content of the part, in one line.
+    /// A one-line description of the content.
     pub about: &'static str,
-    /// The smallest scale at which it runs: [`Scale::Paper`] for parts without a quick version.
+    /// The smallest scale at which the part runs. It is [`Scale::Paper`] for parts without a quick version.
     pub from: Scale,
-    /// Runs it.
+    /// The function that runs the part.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,
 }
 
 impl Piece {
-    /// Whether the part runs at this scale.
+    /// Returns whether the part runs at this scale.
     pub fn runs_at(&self, scale: Scale) -> bool {
         self.from == Scale::Quick || scale == Scale::Paper
     }
 
-    /// The row in `results.json` for a part that was not run.
     pub(crate) fn placeholder(&self) -> String {
         format!("{}: {}", self.name, self.about)
     }
 }
 
 impl Experiment {
-    /// The part of this name.
+    /// Returns the part with this name.
     pub fn part(&self, name: &str) -> Option<&Piece> {
         self.parts.iter().find(|part| part.name == name)
     }

@@ -4,17 +4,17 @@ use std::fmt;
 
 use jensen::data::DataError;
 
-/// An early end. Complete rows are always on disk.
+/// The reason why a reproduction ended early. Complete rows are already on disk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
     /// The user requested an unknown item. The message lists the alternatives.
     Usage(String),
-    /// Data are missing or not as expected. The message describes how to get them.
+    /// Data are missing or not as expected. The message describes how to obtain them.
     Data(String),
     /// Results could not be written.
     Output(String),
-    /// A method could not run. A fit that ran and failed is a row with a note instead.
+    /// A method could not run. A fit that ran and failed is a row with a note instead of an error.
     Method(String),
     /// The user interrupted the command.
     Stopped,

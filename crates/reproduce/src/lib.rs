@@ -1,25 +1,27 @@
-//! Reproduces tables and figures of the papers behind Jensen from real data.
+//! Reproductions of tables and figures of the papers behind Jensen from real data.
 //!
-//! An [`Experiment`] belongs to a paper. Its [`Piece`]s are figures and tables. [`run`] runs them with a [`Context`],
-//! which provides the data and the scale and writes the results: `results.json` with one [`ResultRow`] per measured
-//! figure, which is rewritten after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
+//! An [`Experiment`] belongs to a paper, and its [`Piece`]s are figures and tables. [`run`] runs them with a
+//! [`Context`], which provides the data and the scale and writes the results. The results are `results.json`, with one
+//! [`ResultRow`] per measured number, and figures as SVG and PNG. `results.json` is rewritten after every row, so a
+//! stopped run continues at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `experiment` | [`Experiment`], [`Piece`] |
-//! | `context` | [`Setup`], [`Context`]: what a part sees |
-//! | `results` | [`Results`], [`ResultRow`], [`What`], [`Ours`]: `results.json` |
-//! | `run` | [`run`]: the parts in order |
+//! | `experiment` | [`Experiment`] and [`Piece`] |
+//! | `context` | [`Setup`] and [`Context`]: the environment of a part |
+//! | `results` | [`Results`], [`ResultRow`], [`What`] and [`Ours`]: `results.json` |
+//! | `run` | [`run`]: running the parts in order |
 //! | `failure` | [`Failure`] |
-//! | `table` | [`EXPERIMENTS`]: all of them |
+//! | `table` | [`EXPERIMENTS`]: all experiments |
 //! | `aevb` | auto-encoding variational Bayes against wake-sleep and Monte-Carlo EM |
-//! | `dual` | latent Gaussian models by their dual: classification, fields, point processes |
-//! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation paths, standard deviations, the models built in |
+//! | `dual` | the dual of latent Gaussian models: classification, fields, point processes |
+//! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation
+//! paths, standard deviations, the model corpus |
 //!
 //! # Adding a paper
 //!
-//! A new experiment is one file with its parts and a constant, and a line in `table`. A part computes all expensive
-//! results in [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from that:
+//! A new experiment is a file with its parts and a constant, and a line in `table`. A part computes all expensive
+//! results in [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from them:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -97,7 +99,7 @@ pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 
-/// The clock: times are among the results of experiments.
+/// Reads the clock, because times are among the results of experiments.
 #[allow(clippy::disallowed_methods, reason = "what is measured is time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()

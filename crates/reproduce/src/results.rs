@@ -1,4 +1,4 @@
-//! `results.json`: measurements compared with the paper's numbers.
+//! The file `results.json`, which compares measured numbers with those in the papers.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -8,21 +8,21 @@ use std::path::Path;
 
 const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 
-/// Number of bootstrap samples, whose spread then has an error of 3 %.
+/// The number of bootstrap samples. With this number, the estimated standard error has a relative error of 3 %.
 const RESAMPLES: usize = 1000;
 
-/// The scale of the run.
+/// The scale of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Real data; fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
+    /// Real data with fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
     Quick,
-    /// The size used in the paper.
+    /// The size that the paper uses.
     Paper,
 }
 
 impl Scale {
-    /// The scale's name on the command line and in `results.json`.
+    /// Returns the name on the command line and in `results.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -31,40 +31,40 @@ impl Scale {
     }
 }
 
-/// One measured figure. Absent and non-finite numbers are `null`.
+/// A measured number. Absent and non-finite numbers are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// The measured quantity. Unique within an experiment and scale.
+    /// The name of the measured quantity, which is unique within an experiment and scale.
     pub what: String,
-    /// The published number, if the paper prints one.
+    /// The number in the paper, if it prints one.
     pub paper: Option<f64>,
-    /// The measured number. It is absent, with a note, if the row was not run or has no value.
+    /// The measured number. It is `None`, with a note, if the row was not run or has no value.
     pub ours: Option<f64>,
-    /// Standard error of the measured number, if there is one.
+    /// The standard error of the measured number, if there is one.
     pub se: Option<f64>,
-    /// Unit: `nats`, `seconds`, `oracle calls`, ….
+    /// The unit, such as `nats`, `seconds` or `oracle calls`.
     pub unit: String,
-    /// Scale of the run.
+    /// The scale of the run.
     pub scale: Scale,
-    /// Number of seeds behind it.
+    /// The number of seeds from which the number was computed.
     pub seeds: u64,
-    /// Further notes.
+    /// Notes.
     pub note: String,
 }
 
 /// All rows of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// The machine of the run.
+    /// A description of the machine.
     pub machine: String,
-    /// The rows: finished ones in the order in which they started, followed by those that were not run.
+    /// The rows. Finished rows come first, in the order in which they started, and rows that were not run follow.
     pub rows: Vec<ResultRow>,
 }
 
 impl Results {
-    /// Reads `results.json`. `None` if the file does not exist.
+    /// Reads `results.json`. The result is `None` if the file does not exist.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has another format.
@@ -82,10 +82,10 @@ impl Results {
             })
     }
 
-    /// Writes `results.json`, atomically.
+    /// Writes `results.json` atomically.
     ///
     /// # Errors
-    /// Fails if the folder cannot be written to.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), DataError> {
         let text = serde_json::to_string_pretty(self).map_err(|error| DataError::Invalid {
             message: format!("cannot write `{}`: {error}", path.display()),
@@ -93,14 +93,14 @@ impl Results {
         write_atomic_bytes(path, (text + "\n").as_bytes())
     }
 
-    /// The finished row of this name and scale.
+    /// Returns the finished row with this name and scale.
     pub fn find(&self, what: &str, scale: Scale) -> Option<&ResultRow> {
         self.rows
             .iter()
             .find(|row| row.what == what && row.scale == scale)
     }
 
-    /// Replaces a row of the same name and scale, or appends the row.
+    /// Replaces the row of the same name and scale, or appends the row.
     pub fn put(&mut self, row: ResultRow) {
         let position = self
             .rows
@@ -112,14 +112,14 @@ impl Results {
         }
     }
 
-    /// Removes a row.
+    /// Removes the row with this name and scale.
     pub fn remove(&mut self, what: &str, scale: Scale) {
         self.rows
             .retain(|row| row.what != what || row.scale != scale);
     }
 }
 
-/// The subject of a row before its measurement.
+/// The quantity that a row measures, without its measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct What {
     name: String,
@@ -128,7 +128,8 @@ pub struct What {
 }
 
 impl What {
-    /// A name, unique within the experiment, such as `Dyes: oracle calls of TrustVI`, and a unit.
+    /// Creates a quantity with a unit. The name, such as `Dyes: oracle calls of TrustVI`, must be unique within the
+    /// experiment.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -145,12 +146,12 @@ impl What {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The row, once it is measured.
+    /// Returns the row for a measurement of this quantity.
     pub fn measured(self, ours: Ours, scale: Scale) -> ResultRow {
         let finite = |x: f64| x.is_finite().then_some(x);
         ResultRow {
@@ -176,7 +177,8 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// A single number from one run. A number that is not finite is written as `null`. Give the reason in a note.
+    /// Creates a measurement with a number from one run. A number that is not finite is written as `null` and needs a
+    /// note with the reason.
     pub fn value(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -186,7 +188,7 @@ impl Ours {
         }
     }
 
-    /// The mean of one number per seed, with the standard error from their spread.
+    /// Creates a measurement with the mean of one number per seed and the standard error of the mean.
     pub fn mean_of(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
@@ -199,15 +201,16 @@ impl Ours {
         }
     }
 
-    /// A count of successes, with the standard deviation of its expectation under a uniform prior, because zero out of
-    /// ten does not prove a zero rate.
+    /// Creates a measurement with the number of successes among `of` trials. Its standard error is that of the
+    /// expectation under a uniform prior, because zero out of ten does not prove a rate of zero.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
         Self::value(count).se(of * (p * (1.0 - p) / (of + 3.0)).sqrt())
     }
 
-    /// A share of successes, with its standard error as for [`count`](Self::count). It is `None` without trials.
+    /// Creates a measurement with the share of successes among `of` trials and a standard error as in
+    /// [`count`](Self::count). The share is absent if there are no trials.
     pub fn share(count: usize, of: usize) -> Self {
         let counted = Self::count(count, of);
         let scale = |x: Option<f64>| x.map(|x| x / of as f64).filter(|x| x.is_finite());
@@ -218,7 +221,7 @@ impl Ours {
         }
     }
 
-    /// A quantile of numbers, interpolated linearly, with a bootstrap standard error.
+    /// Creates a measurement with a quantile, computed by linear interpolation, and a bootstrap standard error.
     pub fn quantile(figures: &[f64], share: f64) -> Self {
         let quantile = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -235,15 +238,15 @@ impl Ours {
         });
         let resampled: Vec<f64> = resampled.collect();
         let spread = Self::mean_of(&resampled).se;
-        // The value of one bootstrap sample, not the mean of all.
+        // The standard error is that of one bootstrap sample, and not that of the mean of all.
         match spread.map(|se| se * (RESAMPLES as f64).sqrt()) {
             Some(se) if se.is_finite() => value.se(se),
             _ => value,
         }
     }
 
-    /// The number, with the standard error of a median over seeds under a normal spread; `None` with fewer than two
-    /// seeds.
+    /// Sets the standard error of a median over seeds, for a normal distribution of the values. It is `None` with fewer
+    /// than two seeds.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
         match Self::mean_of(figures).se.filter(|se| se.is_finite()) {
@@ -254,7 +257,7 @@ impl Ours {
         }
     }
 
-    /// An entry without a number, for this reason.
+    /// Creates a measurement without a number, with the reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,
@@ -264,7 +267,7 @@ impl Ours {
         }
     }
 
-    /// Sets the standard error of the value.
+    /// Sets the standard error.
     pub fn se(self, se: f64) -> Self {
         Self {
             se: Some(se),
@@ -272,12 +275,12 @@ impl Ours {
         }
     }
 
-    /// Sets the number of seeds that the value summarises.
+    /// Sets the number of seeds from which the number was computed.
     pub fn seeds(self, seeds: u64) -> Self {
         Self { seeds, ..self }
     }
 
-    /// Sets the note on the value.
+    /// Sets the note.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self {
             note: note.into(),
@@ -313,8 +316,8 @@ mod tests {
 
     #[test]
     fn figures_have_standard_errors() {
-        // Half of 100 has an error of a twentieth, and a median of normal numbers one of 1.25 standard errors of a
-        // mean.
+        // A share of one half in 100 trials has a standard error of a twentieth. The median of normal numbers has 1.25
+        // times the standard error of their mean.
         let measured = |ours: Ours| What::new("a", "").measured(ours, Scale::Quick);
         let half = measured(Ours::share(50, 100));
         assert!(half.ours == Some(0.5) && (half.se.unwrap() - 0.05).abs() < 0.001);

@@ -1,4 +1,4 @@
-//! Runs the parts of an experiment in order and writes every row to disk as soon as it is measured.
+//! The function that runs an experiment.
 
 use jensen::data::{RunDir, remove_files};
 
@@ -7,13 +7,14 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::results::{Results, What};
 
-/// Runs the parts in `setup` and returns the final content of `results.json`.
+/// Runs the parts of an experiment in order, writes every row to disk as soon as it is measured, and returns the final
+/// content of `results.json`.
 ///
-/// Parts that are not run are rows without a number and with a note, also if the run ends early. `say` receives a
-/// line of progress for each event.
+/// A part that is not run has a row with a note instead of a number, also if the run ends early. `say` receives a line
+/// of progress for each event.
 ///
 /// # Errors
-/// See [`Failure`]. Earlier results stay in `results.json`.
+/// Returns a [`Failure`] if the run ends early. Earlier results stay in `results.json`.
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,
@@ -48,10 +49,10 @@ pub fn run(
         }
     } else {
         remove_files(&folder.path().join(KEPT), "json").map_err(output)?;
-        // Checkpoints of runs that did not end.
+        // These are the checkpoints of runs that did not end.
         remove_files(&folder.path().join(SCRATCH), "safetensors").map_err(output)?;
     }
-    // A part that was started or omitted has a row that states this until it is complete.
+    // A part that was started or omitted has a row that states this until the part is complete.
     let begun = results.rows.iter().any(|row| row.scale == setup.scale);
     let complete: Vec<&str> = experiment
         .parts

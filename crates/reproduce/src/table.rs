@@ -1,9 +1,9 @@
-//! Every experiment.
+//! The table of experiments.
 
 use crate::experiment::Experiment;
 use crate::{aevb, dual, joint_cv, tempering, trustvi};
 
-/// All experiments, in the order of the list.
+/// All experiments, in the order in which the command lists them.
 pub const EXPERIMENTS: &[Experiment] = &[
     trustvi::EXPERIMENT,
     joint_cv::EXPERIMENT,
@@ -12,7 +12,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     aevb::EXPERIMENT,
 ];
 
-/// The experiment of this name.
+/// Returns the experiment with this name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS
         .iter()

@@ -1,10 +1,10 @@
-//! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference
-//! through Stochastic Trust-Region Optimization*, 2017).
+//! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference through
+//! Stochastic Trust-Region Optimization*, 2017).
 //!
-//! The paper uses 183 programs of Stan's example models; this reproduction uses the corpus of the repository.
-//! Runtimes are oracle calls until the iterates stay above a threshold: the threshold for each pair of methods is the
-//! worse of their final bounds minus one nat. Of several runs of a method, the one with the median final bound is
-//! used.
+//! The paper uses 183 programs of Stan's example models, and this reproduction uses the corpus of the repository. The
+//! runtime of a method is its number of oracle calls until the iterates stay above a threshold. The threshold for a
+//! pair of methods is the worse of their final ELBOs minus one nat. If a method has several runs, the one with the
+//! median final ELBO is used.
 
 use jensen::Problem;
 use jensen::density::LogDensity;
@@ -38,19 +38,19 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "advi",
-            about: "TrustVI against ADVI over the corpus (section 5.1)",
+            about: "TrustVI compared with ADVI over the corpus (section 5.1)",
             from: Scale::Quick,
             run: against_advi,
         },
         Piece {
             name: "printed",
-            about: "Algorithm 1 as printed against ADVI",
+            about: "Algorithm 1 as printed, compared with ADVI",
             from: Scale::Quick,
             run: printed_against_advi,
         },
         Piece {
             name: "hfsgvi",
-            about: "TrustVI against HFSGVI over the corpus (section 5.2)",
+            about: "TrustVI compared with HFSGVI over the corpus (section 5.2)",
             from: Scale::Quick,
             run: against_hfsgvi,
         },
@@ -69,7 +69,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     ],
 };
 
-/// The methods, in the order of their colours.
+/// The methods in the order of their colours.
 const METHODS: [Method; 4] = [
     Method::Advi,
     Method::Trust,
@@ -77,7 +77,7 @@ const METHODS: [Method; 4] = [
     Method::PaperTrust,
 ];
 
-/// Panels of a figure: the paper's caption and the program of ours.
+/// Each panel has the caption in the paper and the program in the corpus.
 const FIGURE1: [(&str, &str); 4] = [
     ("Dyes", "dyes_variance_components"),
     ("Birats", "birats_inv_wishart"),
@@ -96,28 +96,25 @@ const FIGURE2: [(&str, &str); 6] = [
     ("Kid IQ, interaction", "kidscore_interaction"),
 ];
 
-/// At the quick scale, every n-th program of the corpus is included.
 const QUICK_EVERY: usize = 8;
 
-/// Final bounds that differ by less are equal, in nats.
+/// Final ELBOs that differ by less than this number of nats are equal.
 const EQUAL: f64 = 1.0;
 
-/// All runs on one model.
 #[derive(Debug, Clone, PartialEq)]
 struct Race {
     dim: usize,
     paths: Vec<Path>,
 }
 
-/// One run of [`races`].
 struct Job {
     entry: &'static Entry,
     method: Method,
     seed: u64,
 }
 
-/// Runs of the methods on programs from `seeds` seeds. Every run is stored separately, so that a stopped reproduction
-/// continues with the next one and parts share common runs.
+/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. A stopped reproduction
+/// therefore continues with the next run, and parts share common runs.
 fn races(
     context: &mut Context<'_>,
     programs: &[&'static Entry],
@@ -158,14 +155,13 @@ impl Race {
         self.paths.iter().filter(|p| p.method == method).collect()
     }
 
-    /// The run with the median final bound; the lower of two middle ones.
+    /// Returns the run with the median final ELBO, or the lower of two middle ones.
     fn median(&self, method: Method) -> &Path {
         let mut paths = self.of(method);
         paths.sort_by(|a, b| a.end().total_cmp(&b.end()));
         paths[(paths.len() - 1) / 2]
     }
 
-    /// The highest final bound of all runs.
     fn best(&self) -> f64 {
         self.paths
             .iter()
@@ -182,7 +178,7 @@ fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
     figure(context, "figure2", &FIGURE2)
 }
 
-/// Runs the panels and draws them twice: against oracle calls, as the paper does, and against seconds.
+/// Runs the panels and draws them against oracle calls, as the paper does, and against seconds.
 fn figure(
     context: &mut Context<'_>,
     name: &str,
@@ -232,10 +228,10 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// Smallest distance from the best bound on the axis, in nats; smaller ones are drawn at it.
+/// The smallest distance from the best ELBO on the axis, in nats. Smaller distances are drawn here.
 const NEAREST: f64 = 0.01;
 
-/// The paths of all runs, log–log, up to a hundred times as far from the best bound as the start.
+/// Plots the paths of all runs on logarithmic axes, up to a hundred times the distance of the start from the best ELBO.
 fn panel(
     title: &str,
     race: &Race,
@@ -243,7 +239,7 @@ fn panel(
     at: impl Fn(&crate::contest::Point) -> f64,
 ) -> Chart {
     let best = race.best();
-    let mut y = Axis::new("below the best bound (nats)").log();
+    let mut y = Axis::new("distance below the best bound (nats)").log();
     let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
     if let Some(start) = start {
         // Steps that nearly overflow would compress the rest.
@@ -265,7 +261,6 @@ fn panel(
     chart
 }
 
-/// Final bounds of a method, one per seed.
 fn ends(race: &Race, method: Method) -> Vec<f64> {
     race.of(method).iter().map(|path| path.end()).collect()
 }
@@ -290,21 +285,18 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
     }
 }
 
-/// The runs of a comparison.
 struct Subject {
-    /// The runs that represent TrustVI.
     own: Method,
-    /// Every n-th program of the corpus.
+    /// Every n-th program of the corpus is included.
     every: usize,
     seeds: u64,
-    /// The prefix of the names of its rows.
     prefix: &'static str,
-    /// Ends the names of its figures.
     suffix: &'static str,
 }
 
 impl Subject {
-    /// The comparison at a scale: five seeds of every program, as in the paper, or one of a few.
+    /// At the paper's scale, the comparison has five seeds of every program, as in the paper. At the quick scale, it
+    /// has one seed of a few programs.
     fn usual(context: &Context<'_>) -> Self {
         Self {
             own: Method::Trust,
@@ -429,7 +421,6 @@ fn hfsgvi(context: &mut Context<'_>, subject: &Subject) -> Result<(), Failure> {
     scatter(context, subject, Method::Hfsgvi, &slow)
 }
 
-/// A method against TrustVI on one model.
 struct Pair {
     name: String,
     dim: usize,
@@ -439,14 +430,13 @@ struct Pair {
     overflowed: bool,
 }
 
-/// The programs of a study.
 fn corpus(
     context: &mut Context<'_>,
     subject: &Subject,
     other: Method,
 ) -> Result<Vec<Pair>, Failure> {
     if CORPUS.is_empty() {
-        // The message says how to get one.
+        // The error message describes how to obtain a corpus.
         Entry::named("kidscore_interaction")?;
     }
     let seeds = subject.seeds;
@@ -459,7 +449,7 @@ fn corpus(
         let note = format!("{others} programs; use --scale paper");
         context.not_run(left("the other programs"), note)?;
     }
-    // The other methods take a quarter of an hour for one of them, and the paper has none.
+    // The other methods take a quarter of an hour for one of these programs, and the paper has none of them.
     let names: Vec<&str> = solving.iter().map(|entry| entry.name).collect();
     let note = format!("left out: {}", names.join(", "));
     context.not_run(left("programs with solvers"), note)?;
@@ -485,7 +475,8 @@ fn corpus(
     Ok(pairs)
 }
 
-/// The shares of the models on which the final bounds are equal, TrustVI's is better, or the other's is better.
+/// Writes the shares of models on which the final ELBOs are equal, the ELBO of TrustVI is better, or the ELBO of the
+/// other method is better.
 fn outcomes(
     context: &mut Context<'_>,
     subject: &Subject,
@@ -523,7 +514,7 @@ fn outcomes(
     Ok(())
 }
 
-/// Oracle calls of a model that counts.
+/// The numbers of oracle calls of both methods on a model that meets the condition of [`runtimes`].
 struct Runtime {
     dim: usize,
     other: f64,
@@ -537,7 +528,7 @@ impl Runtime {
     }
 }
 
-/// Runtimes of the models on which the other method takes at least five iterations to the threshold.
+/// Returns the runtimes on the models for which the other method takes at least five iterations to the threshold.
 fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
     pairs
         .iter()
@@ -548,7 +539,7 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
                 pair.trust.reaches(threshold)?,
             );
             let counts = other.iteration >= 5;
-            // A start above the threshold needs no calls, so the first ones count.
+            // A start above the threshold needs no calls, so at least one call counts.
             let floor = |calls: f64| calls.max(1.0);
             counts.then(|| Runtime {
                 dim: pair.dim,
@@ -560,13 +551,11 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
         .collect()
 }
 
-/// The quantile of a figure, or no value if there are no runtimes.
 fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> Ours {
     let figures: Vec<f64> = runtimes.iter().map(figure).collect();
     Ours::quantile(&figures, share)
 }
 
-/// Oracle calls of both methods, one point per model.
 fn scatter(
     context: &mut Context<'_>,
     subject: &Subject,

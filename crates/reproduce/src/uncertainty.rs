@@ -1,5 +1,4 @@
-//! Means and standard deviations of mean-field fits, without and with linear response, compared with reference
-//! draws.
+//! Means and standard deviations of mean-field fits, without and with linear response, compared with reference draws.
 
 use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;
@@ -12,16 +11,16 @@ use crate::corpus::{Entry, Reference, references};
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A fit and its reference, with one entry for each scalar.
+/// A fit and its reference, with one entry per scalar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Comparison {
-    /// (mean − reference mean) / reference sd.
+    /// The errors of the means in units of the reference: (mean − reference mean) / reference sd.
     means: Vec<f64>,
-    /// Mean-field sd / reference sd.
+    /// The ratios of standard deviations: mean-field sd / reference sd.
     narrow: Vec<f64>,
-    /// (mean − reference mean) / reference sd with linear response.
+    /// The errors of the means with linear response: (mean − reference mean) / reference sd.
     response_means: Vec<f64>,
-    /// Sd by linear response / reference sd.
+    /// The ratios of standard deviations: sd by linear response / reference sd.
     wide: Vec<f64>,
     seconds: f64,
     note: String,
@@ -72,7 +71,7 @@ fn median_error(ratios: &[f64]) -> f64 {
     median(&ratios.iter().map(|r| (r - 1.0).abs()).collect::<Vec<_>>())
 }
 
-/// Runs the part.
+/// Compares mean-field fits with reference draws.
 pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let references = references()?;
     let draws = context.pick(10_000, 40_000);
@@ -140,7 +139,6 @@ pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     draw(context, &found)
 }
 
-/// Ratios of standard deviations to those of the reference draws, scalar by scalar.
 fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> {
     let mut pairs: Vec<(f64, f64)> = found
         .iter()
@@ -153,7 +151,7 @@ fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> 
         points
     };
     let end = pairs.len() as f64;
-    let chart = Chart::new("Standard deviations over those of reference draws")
+    let chart = Chart::new("Standard deviations relative to the reference draws")
         .sized(560.0, 340.0)
         .x(Axis::new(
             "scalar parameters, in order of the mean-field ratio",

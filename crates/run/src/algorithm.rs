@@ -1,18 +1,18 @@
-//! The interface of an iterative method.
+//! The trait of iterative methods, and the result of one of their steps.
 
 use crate::{Record, Snapshot, Status};
 
-/// The report of one step.
+/// The result of one step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The line for the trace. The loop sets `iteration` and `seconds`.
+    /// The line for the trace. [`run`](crate::run()) sets its fields `iteration` and `seconds`.
     pub record: Record,
-    /// The status of a finished algorithm, successful or not.
+    /// The status if this step ended the algorithm, successfully or not, and `None` otherwise.
     pub status: Option<Status>,
 }
 
 impl Step {
-    /// The outcome of a step after which the run continues.
+    /// Returns the result of a step after which the run continues.
     pub fn go_on(record: Record) -> Self {
         Self {
             record,
@@ -20,7 +20,7 @@ impl Step {
         }
     }
 
-    /// A last step.
+    /// Returns the result of the last step of a run.
     pub fn finish(record: Record, status: Status) -> Self {
         Self {
             record,
@@ -29,20 +29,20 @@ impl Step {
     }
 }
 
-/// An iterative method: An iterative method: `init`, then `step` until a status or the budget ends
-/// it, then `output`.
+/// An iterative method. [`run`](crate::run()) calls `init`, then `step` until a step returns a status or the budget is
+/// exhausted, and finally `output`.
 ///
-/// `self` holds settings, the problem and scratch memory. Everything on which a later step depends
-/// belongs to the state, so a stored state is a stored run. Scratch memory may be reused, but it must not influence
-/// results. Random numbers are derived from the seed in the settings and the iteration number, never from a generator
-/// with its own state.
+/// `self` contains the settings, the problem and scratch memory. The state contains everything on which a later step
+/// depends, so that storing the state stores the run. Scratch memory may be reused, but it must not influence results.
+/// An algorithm derives its random numbers from the seed in the settings and the iteration number, and never from a
+/// generator with its own state.
 pub trait Algorithm {
-    /// Plain data.
+    /// The state between two steps.
     type State: Snapshot;
-    /// The input of a run.
+    /// The result of a run.
     type Output;
 
-    /// The state before the first step.
+    /// Returns the state before the first step.
     ///
     /// # Errors
     /// Fails with a [`Status`] (usually [`Status::Diverged`]) if there is no valid initial state.
@@ -51,6 +51,6 @@ pub trait Algorithm {
     /// Performs step number `iteration` (the first is 1).
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step;
 
-    /// The result at `state`. The loop calls this once, however the run ends.
+    /// Returns the result at `state`. The loop calls this once, however the run ends.
     fn output(&mut self, state: &Self::State) -> Self::Output;
 }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 /// A dense tensor of double-precision numbers in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Extents.
+    /// The extents.
     pub shape: Vec<usize>,
-    /// Elements.
+    /// The elements.
     pub data: Vec<f64>,
 }
 
@@ -26,7 +26,7 @@ pub struct Archive {
     pub(crate) scalars: Map<String, Value>,
 }
 
-/// The archive lacks data that a state needs.
+/// The error of an archive that lacks an entry or has it with the wrong type or length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveError(pub String);
 
@@ -38,12 +38,12 @@ impl fmt::Display for ArchiveError {
 
 impl std::error::Error for ArchiveError {}
 
-/// State that can be stored and restored to the same bits.
+/// A state that can be stored, and restored to the same bits.
 pub trait Snapshot: Sized {
-    /// Writes everything on which a later step depends.
+    /// Stores everything on which a later step depends.
     fn save(&self) -> Archive;
 
-    /// The inverse of [`save`](Self::save).
+    /// Restores the state that [`save`](Self::save) stored.
     ///
     /// # Errors
     /// Fails if an entry is missing or has the wrong type or length.
@@ -51,7 +51,7 @@ pub trait Snapshot: Sized {
 }
 
 impl Archive {
-    /// An empty archive.
+    /// Creates an empty archive.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,7 +94,7 @@ impl Archive {
         }
     }
 
-    /// The archive that [`nest`](Self::nest) stored under `prefix.`; empty if there is none.
+    /// Returns the archive that [`nest`](Self::nest) stored under `prefix.`. The archive is empty if there is none.
     pub fn nested(&self, prefix: &str) -> Archive {
         let inner = |name: &String| {
             name.strip_prefix(prefix)
@@ -115,7 +115,7 @@ impl Archive {
         }
     }
 
-    /// A tensor.
+    /// Returns a tensor.
     ///
     /// # Errors
     /// Fails if there is no tensor of that name.
@@ -125,7 +125,7 @@ impl Archive {
             .ok_or_else(|| ArchiveError(format!("the tensor `{name}` is missing")))
     }
 
-    /// The elements of a tensor.
+    /// Returns a copy of the elements of a tensor.
     ///
     /// # Errors
     /// Fails if there is no tensor of that name.
@@ -133,7 +133,7 @@ impl Archive {
         Ok(self.tensor(name)?.data.clone())
     }
 
-    /// The elements of a tensor that must have `len` of them.
+    /// Returns a copy of the elements of a tensor, which must have `len` of them.
     ///
     /// # Errors
     /// Fails if the tensor is missing or has another number of elements.
@@ -148,7 +148,7 @@ impl Archive {
         Ok(data)
     }
 
-    /// A counter, flag, word or other JSON value.
+    /// Returns a counter, a flag, a word or another JSON value.
     ///
     /// # Errors
     /// Fails if the value is missing or has another type.

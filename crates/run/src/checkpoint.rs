@@ -10,54 +10,53 @@ use sha2::{Digest, Sha256};
 
 use crate::archive::{Archive, Tensor};
 
-/// Version of the layout of [`Checkpoint::encode`]; a reader accepts only its own.
+/// The version of the layout of [`Checkpoint::encode`]. [`Checkpoint::decode`] accepts no other version.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Key of the JSON header in the safetensors metadata.
 const HEADER_KEY: &str = "jensen";
 
-/// The properties that must agree for a resumed run to have the same bits as an uninterrupted one. Budgets are
-/// excluded, because a larger budget is the usual reason to resume.
+/// The properties that must agree for a resumed run to have the same bits as an uninterrupted one.
+///
+/// Budgets are not among them, because a larger budget is the usual reason to resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Name of the algorithm.
+    /// The name of the algorithm.
     pub algorithm: String,
     /// All settings that influence results.
     pub settings: Value,
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// Digest of the model.
+    /// The digest of the model.
     pub model_hash: String,
-    /// Digest of the data.
+    /// The digest of the data.
     pub data_hash: String,
-    /// SIMD level of the kernels.
+    /// The SIMD level of the kernels.
     pub simd: String,
 }
 
-/// The position of the counter-based random streams. The keys of the streams are (seed, purpose, iteration, lane), so
-/// the last finished iteration determines the position.
+/// The position of the random streams, which are keyed by (seed, purpose, iteration, lane). The number of the last
+/// finished iteration determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RngPosition {
-    /// The counter with which the next iteration draws.
+    /// The iteration number in the keys of the next draws.
     pub next_iteration: u64,
 }
 
 /// A stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Version of the crate that wrote the checkpoint.
+    /// The version of the crate that wrote the checkpoint.
     pub version: String,
     /// The identity of the run.
     pub identity: Identity,
-    /// Number of finished iterations.
+    /// The number of finished iterations.
     pub iteration: u64,
-    /// Wall-clock seconds spent so far.
+    /// The wall-clock seconds spent so far.
     pub seconds: f64,
-    /// The algorithm's state.
+    /// The state of the algorithm.
     pub state: Archive,
 }
 
-/// The JSON header.
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -70,10 +69,10 @@ struct Header {
     digest: String,
 }
 
-/// One field in which a checkpoint and the current run differ.
+/// A field in which a checkpoint and the current run differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Name of the field.
+    /// The name of the field.
     pub field: &'static str,
     /// The value in the checkpoint.
     pub stored: String,
@@ -90,12 +89,13 @@ impl fmt::Display for Difference {
 
 /// The reason why a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CheckpointError {
-    /// The bytes are not a complete and unchanged checkpoint.
+    /// The bytes are incomplete, modified or not a checkpoint.
     Corrupt(String),
     /// The layout has another version.
     Format {
-        /// The version found.
+        /// The version in the checkpoint.
         found: u32,
     },
     /// The checkpoint belongs to a different run.
@@ -137,7 +137,7 @@ fn corrupt(error: impl fmt::Display) -> CheckpointError {
     CheckpointError::Corrupt(error.to_string())
 }
 
-/// Number of values whose bytes are digested together.
+/// The number of values that are copied to bytes for the digest at a time.
 const PIECE: usize = 4096;
 
 fn little_endian(data: &[f64]) -> Vec<u8> {
@@ -145,7 +145,7 @@ fn little_endian(data: &[f64]) -> Vec<u8> {
     bytes.into_flattened()
 }
 
-/// SHA-256 over the header without its digest and over every tensor's name, shape and bytes.
+/// Computes the SHA-256 of the header without its digest field and of the name, shape and bytes of every tensor.
 fn digest(header: &Header, archive: &Archive) -> String {
     let bare = Header {
         digest: String::new(),
@@ -172,7 +172,8 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// The identity of a result from which no run continues, so that nothing else needs to agree.
+    /// Returns the identity of a stored result. Only the name of the algorithm is set, because no run continues from a
+    /// result.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -186,7 +187,7 @@ impl Identity {
 }
 
 impl Checkpoint {
-    /// The result of a run, in the same format.
+    /// Returns a checkpoint that stores the result of a run.
     pub fn of_result(identity: Identity, state: Archive) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -197,7 +198,7 @@ impl Checkpoint {
         }
     }
 
-    /// The checkpoint as bytes. The same content always gives the same bytes.
+    /// Encodes the checkpoint. The same content always gives the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut header = Header {
             format: FORMAT_VERSION,
@@ -229,16 +230,16 @@ impl Checkpoint {
                     .expect("eight bytes an element");
                 (name.clone(), view)
             });
-        // One key only: the order of several would not be fixed.
+        // The metadata has a single key, because a hash map with several keys would have no fixed order.
         let metadata = HashMap::from([(HEADER_KEY.to_owned(), json)]);
         safetensors::serialize(views, Some(metadata)).expect("valid tensors")
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// [`CheckpointError::Corrupt`] for truncated, modified or foreign bytes, [`CheckpointError::Format`] for another
-    /// version of the layout.
+    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, modified or foreign, and with
+    /// [`CheckpointError::Format`] if the layout has another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
@@ -286,7 +287,7 @@ impl Checkpoint {
         })
     }
 
-    /// The differences between this checkpoint and a run with `identity` by this version of the crate.
+    /// Returns the differences between this checkpoint and a run with `identity` by this version of the crate.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;
@@ -330,11 +331,11 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Accepts this checkpoint for a run with `identity`. With `force` it returns the differences instead of failing,
-    /// and the caller reports them to the user.
+    /// Checks that a run with `identity` may resume from this checkpoint. With `force` the function returns the
+    /// differences instead of failing, and the caller reports them to the user.
     ///
     /// # Errors
-    /// [`CheckpointError::Mismatch`] if anything differs and `force` is false.
+    /// Fails with [`CheckpointError::Mismatch`] if anything differs and `force` is false.
     pub fn accept(
         &self,
         identity: &Identity,

@@ -1,4 +1,4 @@
-//! The one loop.
+//! The loop that runs an [`Algorithm`] under a budget.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,17 +12,17 @@ use crate::{
 /// The budget of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Largest number of iterations, including those before a resume.
+    /// The largest number of iterations, including those before a resume.
     pub max_iterations: u64,
-    /// Largest number of wall-clock seconds, including those before a resume. It is checked between iterations, and
-    /// within them if an [`Interrupt`] is used.
+    /// The largest number of wall-clock seconds, including those before a resume. The loop checks the limit between
+    /// iterations, and within them if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
-    /// Seconds of the limit that were used before the run begins.
+    /// The seconds of the limit that were used before the run begins.
     pub spent: f64,
 }
 
 impl Budget {
-    /// A budget of iterations only.
+    /// Returns a budget of iterations only.
     pub fn iterations(max_iterations: u64) -> Self {
         Self {
             max_iterations,
@@ -31,20 +31,20 @@ impl Budget {
         }
     }
 
-    /// Whether there is no time left when the run begins.
+    /// Returns whether no time is left when the run begins.
     pub fn is_spent(&self) -> bool {
         self.left().is_some_and(|left| left <= 0.0)
     }
 
-    /// Seconds left when the run begins, if they are limited.
+    /// Returns the seconds that are left when the run begins, or `None` if there is no limit.
     pub fn left(&self) -> Option<f64> {
         self.max_seconds.map(|limit| limit - self.spent)
     }
 }
 
-/// A wall clock for the parts of a run.
+/// A wall clock.
 pub trait Clock: Sync {
-    /// Seconds since an arbitrary fixed moment. They never decrease.
+    /// Returns the seconds since an arbitrary fixed moment. They never decrease.
     fn seconds(&self) -> f64;
 }
 
@@ -54,7 +54,7 @@ impl<F: Fn() -> f64 + Sync> Clock for F {
     }
 }
 
-/// A checkpoint could not be stored.
+/// The error of a checkpoint that could not be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError(pub String);
 
@@ -66,16 +66,15 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// Keeps checkpoints.
+/// A destination for checkpoints.
 pub trait Store {
     /// Replaces the stored checkpoint atomically.
     ///
     /// # Errors
-    /// Fails if the checkpoint cannot be stored. If this fails, the run continues and informs the observer.
+    /// Fails if the checkpoint cannot be stored. The run then continues and informs the observer.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
-/// Keeps every checkpoint in memory.
 impl Store for Vec<Vec<u8>> {
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.push(bytes.to_vec());
@@ -83,7 +82,8 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// Largest share of a run's time that may be spent on copying states, which allows steps to be discarded.
+/// The largest share of a run's time that may be spent on copies of the state, which make it possible to discard a
+/// step.
 const COPYING: f64 = 0.01;
 
 /// The environment of a run.
@@ -92,24 +92,26 @@ pub struct Control<'a> {
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Another thread (Ctrl-C) sets this to stop with a checkpoint, after the current iteration or within it.
+    /// A flag that another thread sets to stop the run, for example on Ctrl-C. The run stops after the current
+    /// iteration or within it, and writes a checkpoint.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled run also computes its output, which may take long, in addition to its checkpoint.
+    /// Whether a cancelled run also computes its output, which may take long.
     pub partial: bool,
-    /// Watches the run.
+    /// The observer of the run.
     pub observer: &'a mut dyn Observer,
-    /// The destination of checkpoints, if any.
+    /// The destination of checkpoints, if there is one.
     pub store: Option<&'a mut dyn Store>,
-    /// Seconds between checkpoints. With 0, the run writes one after every iteration. It always writes one at its end.
+    /// Seconds between checkpoints. With 0, the run writes one after every iteration. The run always writes a
+    /// checkpoint at its end.
     pub checkpoint_seconds: f64,
     /// The stored run to resume.
     pub resume: Option<Checkpoint>,
-    /// Resume although something differs.
+    /// Whether to resume even if the checkpoint belongs to another run.
     pub force_resume: bool,
 }
 
 impl<'a> Control<'a> {
-    /// A run under `budget` without checkpoints or interruption.
+    /// Returns a control under `budget` without checkpoints or interruption.
     pub fn new(budget: Budget, clock: &'a dyn Clock, observer: &'a mut dyn Observer) -> Self {
         Self {
             budget,
@@ -128,19 +130,20 @@ impl<'a> Control<'a> {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The result of the algorithm. Absent if the run could not start, or was cancelled without
+    /// The result of the algorithm. It is `None` if the run could not start, or if it was cancelled without
     /// [partial](Control::partial) results.
     pub output: Option<T>,
     /// The status at the end of the run.
     pub status: Status,
-    /// Number of finished iterations.
+    /// The number of finished iterations.
     pub iterations: u64,
-    /// Wall-clock seconds, including those before a resume.
+    /// The wall-clock seconds, including those before a resume.
     pub seconds: f64,
 }
 
 /// The reason why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The checkpoint belongs to another run.
     Checkpoint(CheckpointError),
@@ -157,17 +160,24 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Checkpoint(error) => error.source(),
+            Self::State(error) => Some(error),
+        }
+    }
+}
 
-/// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
+/// Runs an algorithm until it stops, a budget is exhausted or the caller interrupts.
 ///
-/// The order of one iteration is: step, record, progress, checkpoint if due. At any end of the run, the loop writes a
-/// last checkpoint before it computes the output. The loop checks interruption and budgets before each step, so a
-/// resumed finished run takes no further step.
+/// An iteration performs the step, passes its record and the progress to the observer, and stores a checkpoint if one
+/// is due. At the end of the run, the loop stores a last checkpoint before it computes the output. The loop checks
+/// interruption and budgets before each step, so a finished run that is resumed takes no further step.
 ///
 /// # Errors
-/// These errors occur only on a resume: the checkpoint belongs to another run, or its state does not match the
-/// algorithm.
+/// Fails on a resume if the checkpoint belongs to another run or its state does not match the algorithm. A new run
+/// never fails.
 pub fn run<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -176,10 +186,9 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
-/// Additional seconds for the initial state, because a start cut short is the beginning of a longer one.
+/// Additional seconds for the initial state, because an interrupted start has no result.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. An interrupted start has no results.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,
@@ -197,7 +206,6 @@ fn begin<A: Algorithm>(
     Err(ended_from_outside(control, 0))
 }
 
-/// The status of an interrupted run: cancelled, or out of time.
 fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
     match control.budget.max_seconds.filter(|_| !cancelled) {
@@ -209,7 +217,6 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
-/// The reason to end a run before its next iteration: the caller, or an exhausted budget.
 fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });
@@ -230,14 +237,14 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// Like [`run`], but for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
-/// interrupted step has no effect.
+/// Runs an algorithm like [`run`], and also interrupts its steps. The algorithm must use an [`Interrupt`] with the same
+/// flag and clock. An interrupted step has no effect.
 ///
-/// The function copies the state before each step, or only before some steps if copying takes long. Steps without a
-/// copy are completed.
+/// The function copies the state before each step, or only before some steps if copying takes long. A step without a
+/// copy is always completed.
 ///
 /// # Errors
-/// Fails as [`run`] does.
+/// Returns the same errors as [`run`].
 pub fn run_interruptibly<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -301,7 +308,7 @@ pub fn run_interruptibly<A: Algorithm>(
             continue;
         }
         if let Some(Status::Interrupted { .. }) = step.status {
-            // A step that could not run, and changed nothing.
+            // The algorithm reports that the step could not run, and has not changed the state.
             break Status::Interrupted { at: iteration };
         }
         iteration += 1;
@@ -330,7 +337,7 @@ pub fn run_interruptibly<A: Algorithm>(
         None => {}
     }
     let output = wanted.then(|| algorithm.output(&state));
-    // The output that was finished before the deadline is that of a run that ended then.
+    // If the output stopped early, the run has the result of an interrupted run and gets its status.
     if interrupt.is_some_and(Interrupt::is_cut) && !status.is_from_outside() {
         status = ended_from_outside(control, iteration);
     }
@@ -343,7 +350,7 @@ pub fn run_interruptibly<A: Algorithm>(
     })
 }
 
-/// Writes a checkpoint if there is a store. A failure causes a note and does not end the run.
+/// Stores a checkpoint if there is a store. A failure causes a note and does not end the run.
 fn save<S: Snapshot>(
     control: &mut Control<'_>,
     identity: &Identity,

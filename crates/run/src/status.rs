@@ -1,17 +1,17 @@
-//! The end of a fit, as a value that includes advice.
+//! The status at the end of a run, with advice.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a stopping rule considers the optimum found.
+/// The reason why a stopping rule considers the optimum found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule and what it observed, in words.
+    /// The rule and its observations, in words.
     pub rule: String,
-    /// The estimated remaining improvement in nats, if the rule estimates one.
+    /// The estimated remaining improvement in nats, if the rule estimates it.
     pub remaining: Option<f64>,
-    /// Standard error of `remaining`.
+    /// The standard error of `remaining`.
     pub standard_error: Option<f64>,
 }
 
@@ -19,9 +19,9 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Number of iterations.
+    /// The number of iterations.
     Iterations(u64),
-    /// Wall-clock seconds.
+    /// The wall-clock seconds.
     Seconds(f64),
     /// The largest number of draws per evaluation that the settings allow.
     Draws(u64),
@@ -37,34 +37,34 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The end of a fit. The end of a run. Only [`Status::Converged`] is a success, and every other value gives advice.
+/// The end of a run. Only [`Status::Converged`] is a success. Every other status has advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
-    /// A tested stopping rule is met.
+    /// The stopping rule is met.
     Converged {
-        /// The rule and its numbers.
+        /// The rule and its observations.
         evidence: Evidence,
     },
     /// A budget was exhausted before the stopping rule was met.
     BudgetReached {
-        /// The limit.
+        /// The exhausted budget.
         limit: Limit,
         /// The last observation of the stopping rule, if there is one.
         detail: String,
     },
-    /// Steps no longer improve the objective, but the stopping rule is not met.
+    /// Steps no longer improve the objective, although the stopping rule is not met.
     Stalled {
-        /// The iteration.
+        /// The iteration at which the run stalled.
         at: u64,
-        /// The observed error.
+        /// The observation.
         reason: String,
     },
     /// The objective or its gradient is no longer finite, or cannot be evaluated at the start.
     Diverged {
-        /// The iteration; 0 is the start.
+        /// The iteration at which the run diverged, or 0 for the start.
         at: u64,
-        /// The observed error.
+        /// The observation.
         reason: String,
     },
     /// The caller cancelled the run.
@@ -75,12 +75,12 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the optimiser's stopping rule is met.
+    /// Returns whether the optimiser's stopping rule is met.
     pub fn is_converged(&self) -> bool {
         matches!(self, Self::Converged { .. })
     }
 
-    /// Whether the caller or the time limit ended the run before it finished.
+    /// Returns whether the caller or the time limit ended the run before it finished.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,
@@ -92,7 +92,8 @@ impl Status {
         )
     }
 
-    /// A fixed word for files: `converged`, `budget_reached`, `stalled`, `diverged`, `interrupted`.
+    /// Returns the word for this status in files: `converged`, `budget_reached`, `stalled`, `diverged` or
+    /// `interrupted`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "converged",
@@ -103,7 +104,7 @@ impl Status {
         }
     }
 
-    /// Advice; empty if there is nothing to do.
+    /// Returns advice for the user.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "",

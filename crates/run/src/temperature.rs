@@ -1,6 +1,7 @@
-//! Temperatures as a function of the number of completed passes, for models with a tempered likelihood.
+//! Temperature schedules: temperatures as functions of the number of completed passes.
 
-/// The temperature after `pass` passes of a schedule that falls linearly from `from` to 1 over `passes` passes.
+/// Returns the temperature after `pass` passes, for a schedule that falls linearly from `from` to 1 over `passes`
+/// passes.
 pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     let done = if passes > 0.0 {
         (pass / passes).min(1.0)
@@ -10,8 +11,9 @@ pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     from + (1.0 - from) * done
 }
 
-/// The temperature after `pass` passes of a schedule of (passes, temperature) in ascending order of passes. The
-/// schedule is linear between points and constant outside them, and without points it is 1.
+/// Returns the temperature after `pass` passes, for a schedule through `points`, which are pairs (passes, temperature)
+/// sorted by passes. The schedule is linear between points and constant outside them. Without points the temperature is
+/// 1.
 pub fn interpolated(points: &[(f64, f64)], pass: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= pass);
     match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {

@@ -1,4 +1,4 @@
-//! One line per iteration.
+//! The trace of a run, with one line per iteration.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::Status;
 /// finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The step, from 1.
+    /// The number of the step. The first step is 1.
     pub iteration: u64,
-    /// Wall-clock seconds since the run began, including earlier sessions of a resumed run.
+    /// The wall-clock seconds since the run began, including earlier sessions of a resumed run.
     pub seconds: f64,
-    /// Estimate of the evidence lower bound in nats, if the step computed one.
+    /// The estimated ELBO in nats, if the step computed it.
     pub elbo: Option<f64>,
-    /// Monte-Carlo standard error of `elbo`.
+    /// The Monte-Carlo standard error of `elbo`.
     pub elbo_se: Option<f64>,
-    /// Evaluations so far, in the method's unit. For black-box methods it is minibatches of 256 gradients or values, or
-    /// of 85 Hessian-vector products, which count twice.
+    /// The number of evaluations so far, in the unit of the method. For black-box methods the unit is the oracle call:
+    /// a minibatch of 256 gradients or values, or of 85 Hessian-vector products, which count twice.
     pub oracle_calls: u64,
-    /// Further fields of the method.
+    /// The fields that only this method has.
     #[serde(flatten)]
     pub fields: BTreeMap<String, Value>,
 }
 
 impl Record {
-    /// A record with only the count of evaluations set.
+    /// Returns a record with only the number of evaluations set.
     pub fn new(oracle_calls: u64) -> Self {
         Self {
             oracle_calls,
@@ -51,7 +51,7 @@ impl Record {
         self
     }
 
-    /// Sets the bound and its standard error.
+    /// Sets the ELBO and its standard error.
     #[must_use]
     pub fn with_elbo(mut self, elbo: f64, standard_error: Option<f64>) -> Self {
         self.elbo = Some(elbo);
@@ -59,7 +59,7 @@ impl Record {
         self
     }
 
-    /// Whether two records agree in everything but `seconds`, bit for bit.
+    /// Returns whether two records agree in everything but `seconds`, bit for bit.
     pub fn same_result(&self, other: &Self) -> bool {
         let bits = |x: Option<f64>| x.map(f64::to_bits);
         self.iteration == other.iteration
@@ -70,33 +70,33 @@ impl Record {
     }
 }
 
-/// The state of a run, for a progress display.
+/// The state of a run, for a progress bar.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The last record.
+    /// The last trace line.
     pub record: &'a Record,
     /// The largest iteration number that the budget allows.
     pub max_iterations: u64,
 }
 
-/// Watches a run. Every method has a default that does nothing.
+/// An observer of a run. The default methods do nothing.
 pub trait Observer {
-    /// Receives one trace line. The loop calls it once per iteration, in order.
+    /// Receives a trace line. The loop calls this method once per iteration, in order.
     fn record(&mut self, record: &Record) {
         let _ = record;
     }
 
-    /// The loop calls it after [`record`](Self::record). It may draw a progress bar.
+    /// Receives the progress. The loop calls this method after [`record`](Self::record).
     fn progress(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }
 
-    /// A remark for the user (a forced resume, a checkpoint that could not be written).
+    /// Receives a note for the user, for example about a forced resume or a checkpoint that could not be written.
     fn note(&mut self, note: &str) {
         let _ = note;
     }
 
-    /// The run is over.
+    /// Receives the status at the end of the run.
     fn finished(&mut self, status: &Status) {
         let _ = status;
     }
@@ -108,7 +108,6 @@ pub struct Silent;
 
 impl Observer for Silent {}
 
-/// Collects the records.
 impl Observer for Vec<Record> {
     fn record(&mut self, record: &Record) {
         self.push(record.clone());

@@ -1,10 +1,10 @@
-//! Sums over a fixed tree.
+//! Sums over a fixed binary tree.
 
 use rayon::prelude::*;
 
-/// The sum of parts of any type over a binary tree: first neighbouring parts in pairs, then pairs of pairs. The bits
-/// depend only on the parts and their order, and not on which worker adds them. A reduction across workers does not
-/// guarantee this.
+/// Returns the sum of `parts`, computed over a binary tree: neighbouring parts are added in pairs, then the sums of the
+/// pairs are added in pairs. The bits of the sum depend only on the parts and their order, and not on the worker that
+/// adds them. A parallel reduction does not guarantee this.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

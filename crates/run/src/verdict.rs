@@ -1,4 +1,4 @@
-//! Whether a result is trusted, as a value that includes the reasons.
+//! The verdict on a result, with the reasons against trusting it.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// A reason not to trust a result, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The observation, in one sentence without its full stop.
+    /// The observation, as a sentence without its full stop.
     pub sentence: String,
-    /// Advice; empty if none is known.
+    /// The advice, or an empty text if there is none.
     #[serde(default)]
     pub advice: String,
 }
 
 impl Reason {
-    /// An observation with advice.
+    /// Creates a reason with advice.
     pub fn new(sentence: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
@@ -23,14 +23,13 @@ impl Reason {
         }
     }
 
-    /// An observation without advice.
+    /// Creates a reason without advice.
     pub fn bare(sentence: impl Into<String>) -> Self {
         Self::new(sentence, "")
     }
 }
 
 impl fmt::Display for Reason {
-    /// The sentence, then the advice.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)?;
         if !self.advice.is_empty() {
@@ -40,7 +39,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The verdict on a result. The result is trusted if there is no reason against it.
+/// The verdict on a result. A result is trusted if there is no reason against it.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};
@@ -58,12 +57,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without reasons against the result.
+    /// Creates a verdict without reasons, so that the result is trusted.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a reason against the result.
+    /// Adds a reason against trusting the result.
     pub fn against(&mut self, reason: Reason) {
         self.reasons.push(reason);
     }
@@ -73,17 +72,17 @@ impl Verdict {
         self.reasons.extend(other.reasons);
     }
 
-    /// Whether the result is trusted: there is no reason against it.
+    /// Returns whether the result is trusted.
     pub fn trusted(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// The reasons against trusting the result, in the order found.
+    /// Returns the reasons against trusting the result, in the order in which they were added.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// The reasons as texts.
+    /// Returns the reasons as texts.
     pub fn warnings(&self) -> Vec<String> {
         self.reasons.iter().map(Reason::to_string).collect()
     }

@@ -2,12 +2,12 @@
 
 /// Writes arrays into memory of the right size.
 pub struct Writer<'a> {
-    /// `None` while the size is counted.
+    /// `None` while [`size`] counts the bytes.
     memory: Option<&'a mut [u8]>,
     written: usize,
 }
 
-/// The number of bytes that `write` produces.
+/// Returns the number of bytes that `write` produces.
 pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     let mut writer = Writer {
         memory: None,
@@ -23,7 +23,7 @@ pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     write(&mut Writer { memory, written: 0 });
 }
 
-/// The bytes that `write` produces.
+/// Returns the bytes that `write` produces.
 pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = vec![0; size(&write)];
     fill(&mut out, write);
@@ -40,46 +40,45 @@ impl Writer<'_> {
         let out = &mut memory[start..self.written];
         let (length, out) = out.split_at_mut(8);
         length.copy_from_slice(&(x.len() as u64).to_le_bytes());
-        // Element by element into existing memory: a copy, whereas appending is a loop with a check in it.
+        // The loop over existing memory compiles to a copy. Appending would check the capacity for every element.
         for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(x) {
             *out = bytes(x);
         }
     }
 
-    /// Writes text.
+    /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.put(text.as_bytes(), |x| [x]);
     }
 
-    /// Writes integers of 64 bits.
+    /// Writes 64-bit integers.
     pub fn counts(&mut self, x: &[u64]) {
         self.put(x, u64::to_le_bytes);
     }
 
-    /// Writes integers of 32 bits.
+    /// Writes 32-bit integers.
     pub fn numbers(&mut self, x: &[u32]) {
         self.put(x, u32::to_le_bytes);
     }
 
-    /// Writes numbers in single precision.
+    /// Writes single-precision numbers.
     pub fn singles(&mut self, x: &[f32]) {
         self.put(x, f32::to_le_bytes);
     }
 
-    /// Writes numbers.
+    /// Writes double-precision numbers.
     pub fn reals(&mut self, x: &[f64]) {
         self.put(x, f64::to_le_bytes);
     }
 }
 
-/// Reads arrays back in the same order.
+/// Reads arrays in the order in which a [`Writer`] wrote them.
 pub struct Reader<'a>(&'a [u8]);
 
-/// The error for bytes that end too early.
 const CUT: &str = "the message is incomplete";
 
 impl<'a> Reader<'a> {
-    /// The header that a [`Writer`] wrote.
+    /// Creates a reader of bytes that a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -93,19 +92,19 @@ impl<'a> Reader<'a> {
         Ok(array.as_chunks().0)
     }
 
-    /// Reads text.
+    /// Reads a text.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with a text.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
     }
 
-    /// Reads `N` integers of 64 bits.
+    /// Reads `N` 64-bit integers.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of this length.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -115,10 +114,10 @@ impl<'a> Reader<'a> {
         read.try_into().map_err(|_| CUT.to_owned())
     }
 
-    /// Reads integers of 32 bits.
+    /// Reads 32-bit integers.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of 32-bit integers.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -127,10 +126,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads numbers in single precision.
+    /// Reads single-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of single-precision numbers.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -139,18 +138,18 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads an array in single precision, without copying its bytes.
+    /// Reads single-precision numbers without copying their bytes.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of single-precision numbers.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
 
-    /// Reads numbers.
+    /// Reads double-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of double-precision numbers.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -159,10 +158,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads `N` numbers.
+    /// Reads `N` double-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not contain such an array.
+    /// Fails if the bytes do not continue with an array of this length.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

@@ -1,4 +1,4 @@
-//! The loop: prefix, resume, budgets, interruption; checkpoints: integrity and identity.
+//! Tests of the loop: prefixes, resumed runs, budgets, interruption, and the integrity and identity of checkpoints.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,8 +10,7 @@ use jensen_run::{
 use jensen_testkit::ticking;
 use serde_json::json;
 
-/// A noisy averaging that depends on the iteration number through a hash, as counter-based streams
-/// do.
+/// An average of noise. The noise is a hash of the iteration number, as in counter-based streams.
 struct Averager {
     seed: u64,
     stop_after: u64,
@@ -104,7 +103,6 @@ fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Runs with a checkpoint after every iteration.
 fn stored_run(
     stop_after: u64,
     budget: u64,
@@ -185,7 +183,6 @@ fn seconds_and_interruption_stop_between_iterations() {
         }
     ));
     assert!(outcome.iterations > 3 && outcome.iterations < 30);
-    // Earlier time counts towards the limit, and the summary reports the total.
     let budget = Budget {
         spent: 20.0,
         ..budget
@@ -214,13 +211,12 @@ fn seconds_and_interruption_stop_between_iterations() {
     assert_eq!(Checkpoint::decode(&store[0]).unwrap().iteration, 11);
 }
 
-/// An averaging whose step number `at` works until it learns that it is in vain.
+/// An average whose step number `at` runs until it is interrupted.
 struct Endless<'a> {
     inner: Averager,
     at: u64,
     interrupt: &'a Interrupt<'a>,
     cancel: Option<&'a AtomicBool>,
-    /// The clock's.
     seconds: &'a AtomicU64,
 }
 
@@ -249,13 +245,13 @@ impl Algorithm for Endless<'_> {
     }
 }
 
-/// An averaging whose output takes a hundred seconds, unless it is informed that no time is left.
+/// An average whose output takes a hundred seconds unless it is late.
 struct Slow<'a> {
     inner: Averager,
     interrupt: &'a Interrupt<'a>,
-    /// Cancelled after half of them.
+    /// If set, the output cancels the run halfway.
     cancel: Option<&'a AtomicBool>,
-    /// The clock's tenths.
+    /// The clock reading in tenths of a second.
     tenths: &'a AtomicU64,
 }
 
@@ -283,7 +279,7 @@ impl Algorithm for Slow<'_> {
     }
 }
 
-/// The output of a run that converged is cut short like any other, and the run is then no better than one that was.
+/// The run converged, but its output was interrupted, so its status is that of an interrupted run.
 #[test]
 fn the_output_of_a_run_that_converged_has_no_more_time_either() {
     for (cancelled, limit) in [(false, None), (true, None), (false, Some(60.0))] {
@@ -419,7 +415,7 @@ fn damaged_bytes_are_named_as_such() {
         let error = Checkpoint::decode(&good[..length]).unwrap_err();
         assert!(matches!(error, CheckpointError::Corrupt(_)), "{error}");
     }
-    // Trailing blanks of the safetensors header may change without harm, but no other byte.
+    // Trailing blanks of the safetensors header have no meaning. A change of any other byte must be detected.
     let header_end = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     for position in 0..good.len() {
         if position < header_end && good[position] == b' ' {

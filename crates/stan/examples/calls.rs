@@ -1,4 +1,4 @@
-//! Programs that call one function of the library each, with large arguments, for `cargo xtask limits`.
+//! Writes programs that call one function of the library each, with large arguments, for `cargo xtask limits`.
 //!
 //! `calls FOLDER COUNT SEED` writes COUNT programs, which take the functions of the list in turn, each with one of its
 //! signatures. The arguments are data in transformed data and, if the result is real, parameters in the model as well.
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A program with a call. It skips functions that other parts cover, and functions with arguments that it cannot make.
+/// Skips functions that other parts cover, and functions with arguments that the program cannot make.
 fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
     if name.ends_with("_lp") || signature.result == Type::Void {
         return None;
@@ -88,7 +88,6 @@ fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<Stri
     Some(text)
 }
 
-/// The arguments of functions with function arguments.
 const FUNCTIONS: &str = "functions {
   vector decay(real t, vector y, real a) { return -(1e6 + a) * y; }
   vector hidden(real t, vector y, vector dy, real a) { return dy + (1e3 + a) * y; }
@@ -98,7 +97,6 @@ const FUNCTIONS: &str = "functions {
 }
 ";
 
-/// Programs with a call of a function with a function argument, of many states or times.
 fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     let mut made = Vec::new();
     let mut add = |names: &[&str], call: &dyn Fn(&str, usize, usize) -> String| {
@@ -148,7 +146,6 @@ fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     made
 }
 
-/// An expression of a type, large as often as not.
 fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     let length = [3, 1000, 1_000_000, 10_000_000][dice.below(4)];
     let extent = [3, 150, 400, 1500][dice.below(4)];
@@ -173,7 +170,6 @@ fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
     })
 }
 
-/// A stream of random numbers (SplitMix64).
 struct Dice(u64);
 
 impl Dice {

@@ -1,14 +1,14 @@
-//! Random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
+//! Runs random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
 //!
 //! * `show`: prints generated programs;
 //! * `density`: evaluates generated programs by both evaluators, with derivatives;
 //! * `check`: passes generated programs through the checker and the printer;
 //! * `text`: passes random bytes through the checker;
-//! * `corpus`: damaged programs of the model corpus through the checker and, if accepted, the evaluators.
+//! * `corpus`: passes damaged programs of the model corpus through the checker and, if accepted, the evaluators.
 //!
 //! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
-//! Prints failures and the slowest time; exits with 1 after a failure.
+//! The program prints failures and the slowest time. It exits with code 1 after a failure.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;
@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 use jensen_stan::pretty::{print_program, show_tree};
 use jensen_stan::{NoIncludes, check};
 
-/// Splitmix64.
 struct Random(u64);
 
 impl Random {
@@ -41,7 +40,6 @@ impl Random {
     }
 }
 
-/// Programs of the corpus with their data.
 fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the corpus")
@@ -59,7 +57,6 @@ fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// A text with moved, repeated or removed pieces of itself or of another text.
 fn damage(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {
@@ -129,7 +126,7 @@ fn main() -> ExitCode {
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models"),
             &mut models,
         );
-        // Large data make every case slow without making it different.
+        // Large data make every case slower but not different.
         models.retain(|(_, data)| data.len() < 20_000);
     }
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! The cost of a gradient near the mode of a model of the corpus, in draws of one block on one thread:
-//! `cargo run --release -p jensen-stan --example solver_speed -- models/lynx_hare_predators`. The points are written to
-//! standard output for a peer, `tools/peers/solvers.py`.
+//! Measures the cost of a gradient near the mode of a model of the corpus, for one block of draws on one thread: `cargo
+//! run --release -p jensen-stan --example solver_speed -- models/lynx_hare_predators`. The points are written to
+//! standard output for comparison with `tools/peers/solvers.py`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,10 +16,9 @@ use serde_json::{Value, json};
 
 const DRAWS: usize = 64;
 
-/// Extents of an array, its numbers as ints and as reals, and whether they are whole.
+/// The extents of an array, its numbers as ints and as reals, and whether they are whole.
 type Numbers = (Vec<usize>, Vec<i64>, Vec<f64>, bool);
 
-/// Numbers and arrays of numbers.
 struct Table(BTreeMap<String, Numbers>);
 
 impl Table {
@@ -66,7 +65,7 @@ impl DataSource for Table {
     }
 }
 
-/// Processor seconds of this thread so far, which exclude other work on the machine.
+/// The processor time of this thread in seconds, which excludes other work on the machine.
 fn processor() -> f64 {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     let nanoseconds: f64 = schedstat
@@ -106,7 +105,7 @@ fn main() {
         .collect();
     let (mut values, mut grad) = (vec![0.0; DRAWS], vec![0.0; dim * DRAWS]);
     let mut ws = density.workspace(DRAWS);
-    // The scheduler updates a thread's time every few milliseconds: many rounds make this error small.
+    // The scheduler updates a thread's time every few milliseconds, so many rounds make this error small.
     let mean = |run: &mut dyn FnMut()| {
         run();
         let (start, mut rounds) = (processor(), 0);

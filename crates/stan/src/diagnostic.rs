@@ -15,7 +15,7 @@ pub enum Severity {
     Error,
 }
 
-/// Stable kinds of diagnostic.
+/// The kind of a diagnostic. Kinds are stable across versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Code {
@@ -46,7 +46,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The kind's name, as shown in brackets.
+    /// Returns the name of the kind, as shown in brackets.
     pub fn name(self) -> &'static str {
         match self {
             Code::Syntax => "syntax",
@@ -77,36 +77,36 @@ impl Code {
     }
 }
 
-/// A location with a short text.
+/// A location in the source with a short text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The location.
     pub span: Span,
-    /// The text, which may be empty.
+    /// The text. It may be empty.
     pub text: String,
 }
 
-/// One message.
+/// A message to the author of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Error or warning.
+    /// Whether this is an error or a warning.
     pub severity: Severity,
-    /// Stable kind.
+    /// The kind of the problem.
     pub code: Code,
     /// The problem, in one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// The location of the problem.
     pub primary: Label,
-    /// Other locations that explain it.
+    /// Other locations that explain the problem.
     pub secondary: Vec<Label>,
-    /// Facts: expected and found types, available signatures.
+    /// Further facts, such as expected and found types, or available signatures.
     pub notes: Vec<String>,
-    /// The remedy.
+    /// Advice on how to fix the problem.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Creates an error at `span`.
     pub fn error(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -122,7 +122,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span`.
+    /// Creates a warning at `span`.
     pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic with a text at the caret.
+    /// Sets the text at the primary location.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// The diagnostic with another location.
+    /// Adds another location with a text.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,
@@ -145,19 +145,19 @@ impl Diagnostic {
         self
     }
 
-    /// With a fact.
+    /// Adds a note, which states a further fact.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self
     }
 
-    /// With advice.
+    /// Adds advice on how to fix the problem.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help.push(text.into());
         self
     }
 
-    /// Whether the diagnostic is an error.
+    /// Returns whether the diagnostic is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -173,14 +173,13 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Largest number of diagnostics shown in full. The others are only counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the given order, separated by blank lines. Beyond fifty
-/// diagnostics, the text gives only the number of the others.
+/// Renders the diagnostics as text with source excerpts, in the given order, separated by blank lines. From the
+/// fifty-first diagnostic on, only the number of the remaining ones is shown.
 ///
-/// With `colour`, the text has ANSI escape sequences. The renderer replaces tabs and control characters of the source,
-/// so the text never contains a raw escape from it.
+/// If `colour` is true, the text contains ANSI escape sequences. Tabs and control characters of the source are
+/// replaced, so the text never contains a raw escape from it.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()
@@ -248,7 +247,7 @@ fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<
     vec![group]
 }
 
-/// The span restricted to whole characters inside the text.
+/// Restricts a span to whole characters of the text.
 fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
     let mut start = (span.start as usize).min(text.len());
     while !text.is_char_boundary(start) {

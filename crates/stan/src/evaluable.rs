@@ -1,5 +1,5 @@
-//! Constructs of correct programs that neither evaluator can compute. They are reported with their location before any
-//! data are read.
+//! Finds constructs of correct programs that neither evaluator can compute, and reports their location before any data
+//! are read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -12,16 +12,16 @@ use crate::program::{
 };
 use crate::symbolic::functions;
 
-/// The context of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
-    /// A context with known values: transformed data, generated quantities, and functions that these call with data.
+    /// Transformed data, generated quantities, and functions that these call with data.
     Known,
-    /// The context of the log density.
+    /// The log density, and functions that it calls with parameters.
     Density,
 }
 
-/// The constructs of a program that cannot be evaluated, with one error per location, in the order of the source.
+/// Returns an error for each construct of a program that cannot be evaluated. There is one error per location, in the
+/// order of the source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,
@@ -43,7 +43,6 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the graph supports a library function whose arguments depend on parameters.
 fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
     distributions::formula(name).is_some() || functions::find(name).is_some()
@@ -51,7 +50,6 @@ fn lowers(id: BuiltinId) -> bool {
 
 struct Search<'p> {
     program: &'p Program,
-    /// Functions whose bodies have been searched, for each [`Context`].
     seen: Vec<[bool; 2]>,
     found: Vec<Diagnostic>,
 }

@@ -1,5 +1,5 @@
-//! The reported values of draws. They are computed in batches by the graph if the program has one, and otherwise one by
-//! one.
+//! Computes the reported values of draws. If the program has a graph for them, many draws are computed at once.
+//! Otherwise they are computed one by one.
 
 use std::sync::OnceLock;
 
@@ -23,10 +23,10 @@ use crate::value::Value;
 use crate::value::error::FnResult;
 use crate::value::sized::Sized;
 
-/// Largest number of values of all draws that are computed together.
+/// The largest number of values, over all draws, that are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. For draws that the graph rejects or for which it has no
+/// Computes the reported values of a program with its data. For draws that the graph rejects, or for which it has no
 /// finite value, the interpreter computes the values or finds the reason.
 pub struct Outputs {
     bound: BoundModel,
@@ -34,19 +34,17 @@ pub struct Outputs {
     programs: OnceLock<Option<Programs>>,
 }
 
-/// The planned graph.
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
-    /// Outputs: the reported values, and whether the draw is rejected.
+    /// Computes the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// Number of draws that are evaluated together.
     block: usize,
 }
 
 impl Outputs {
-    /// The outputs of a program. The graph is built when draws are first requested.
+    /// Creates the outputs of a program. The graph is built when draws are first requested.
     pub fn new(bound: BoundModel, simd: Simd) -> Self {
         Self {
             bound,
@@ -55,12 +53,12 @@ impl Outputs {
         }
     }
 
-    /// The program with its data.
+    /// Returns the program with its data.
     pub fn bound(&self) -> &BoundModel {
         &self.bound
     }
 
-    /// The outputs restricted to the wanted variables.
+    /// Returns outputs that are restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();
@@ -69,8 +67,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph; `None` if this needs
-    /// the interpreter.
+    /// Returns the values at each draw, as [`Posterior::constrain_all`] does, but uses only the graph. A draw that
+    /// needs the interpreter gives `None`.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -80,7 +78,7 @@ impl Outputs {
         blocks
             .flat_map(|(block, keys)| {
                 let first = block * programs.block * dim;
-                // If the evaluation is to end, the interpreter reports it.
+                // The interpreter reports an interrupt.
                 match self.bound.halt().check(Span::default()) {
                     Ok(()) => programs.run(&points[first..first + keys.len() * dim], keys),
                     Err(_) => vec![None; keys.len()],
@@ -119,7 +117,7 @@ impl Programs {
             .map(|output| planned(std::slice::from_ref(output)))
             .zip(stages)
             .collect();
-        // Random numbers that do not affect a reported value are not drawn.
+        // Random numbers that affect no reported value are not drawn.
         let mut used = vec![false; graph.inputs().len()];
         mark_inputs(&values, &mut used);
         for (program, calls) in stages.iter_mut().rev() {
@@ -143,7 +141,7 @@ impl Programs {
         }
     }
 
-    /// The values at each of at most [`block`](Self::block) draws; `None` if the interpreter is needed.
+    /// Evaluates at most [`block`](Self::block) draws. A draw that needs the interpreter gives `None`.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -205,7 +203,6 @@ impl Programs {
     }
 }
 
-/// Marks the inputs that a program reads.
 fn mark_inputs(program: &Program, used: &mut [bool]) {
     let graph = program.graph();
     for id in graph.ids() {
@@ -215,7 +212,6 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// Output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);
@@ -235,8 +231,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// The draws of the function with the arguments at `computed` positions, in storage order. `None` if it rejects
-    /// them.
+    /// Draws numbers from the function, in storage order. `computed` returns the values of its arguments by their
+    /// positions. Returns `None` if the function rejects its arguments.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);

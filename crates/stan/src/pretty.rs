@@ -1,4 +1,4 @@
-//! The stages of a program as text.
+//! Shows the stages of a program as text.
 
 mod ast;
 mod program;
@@ -11,11 +11,11 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// The tokens of a source text, one per line: position, kind, text.
+/// Lists the tokens of a source text, one per line, with position, kind and text.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
-    // Tokens of a file are in order, so positions are counted from the last one.
+    // The tokens of a file are in order, so each position is counted from the previous one.
     let mut cursors = vec![(0, 1, 1); lexed.files.len()];
     for token in &lexed.tokens {
         let file = &lexed.files[token.span.file.0 as usize];
@@ -36,15 +36,14 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// The syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that could not
-/// be parsed is shown as `<error>`.
+/// Shows the syntax tree of a source text as Stan code, with one statement per line and all parentheses. Code that
+/// could not be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let (tree, _) = parse(&lexed.tokens, &lexed.files, false);
     print_tree(&tree)
 }
 
-/// Lines with indentation.
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -60,7 +59,6 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// `head {`, the body one level deeper, `}`.
     fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         let head = if head.is_empty() {
             "{".to_owned()
@@ -75,11 +73,11 @@ impl Lines {
     }
 }
 
-/// A number that reads back as the same real.
+/// The text reads back as the same real.
 fn real(value: f64) -> String {
     let text = format!("{value:?}");
     match text.as_str() {
-        // Literals beyond the largest number.
+        // A literal beyond the largest number
         "inf" => "1e999".to_owned(),
         _ => text,
     }

@@ -27,61 +27,62 @@ pub use reads::{each_read, each_read_of, sizes};
 pub use signatures::BuiltinId;
 pub use ty::{FunctionType, Level, ParamType, Type};
 
-/// Index of a variable in [`Program::vars`].
+/// The index of a variable in [`Program::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VarId(pub u32);
 
-/// Index of a user-defined function in [`Program::functions`].
+/// The index of a user-defined function in [`Program::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunId(pub u32);
 
-/// Identifies one expression; unique in the program, below [`Program::expr_count`].
+/// The identifier of an expression, which is unique in the program and less than [`Program::expr_count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
 
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
-    /// Declared at the top of its block, so that it is visible in later blocks and may be part of the output.
+    /// A variable declared at the top of its block, so that it is visible in later blocks and may be part of the
+    /// output.
     Global,
-    /// Declared in the model block, in a nested block or in a function body.
+    /// A variable declared in the model block, in a nested block or in a function body.
     Local,
     /// Argument `index` of function `function`.
     Argument {
         /// The function.
         function: FunId,
-        /// Position among its arguments.
+        /// The position among its arguments.
         index: u32,
     },
-    /// The variable of a `for` loop; never assigned.
+    /// The variable of a `for` loop. It is never assigned.
     Loop,
 }
 
-/// A variable: one declaration, one id.
+/// A variable. Every declaration introduces a new one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
-    /// Name in source.
+    /// The name in the source.
     pub name: String,
-    /// Type without sizes; the [`Decl`] has the sizes.
+    /// The type without sizes. The [`Decl`] has the sizes.
     pub ty: Type,
-    /// Block of the declaration ([`BlockKind::Functions`] inside function bodies).
+    /// The block of the declaration. It is [`BlockKind::Functions`] inside function bodies.
     pub block: BlockKind,
-    /// Global, local, argument or loop variable.
+    /// Whether it is a global variable, a local variable, an argument or a loop variable.
     pub kind: VarKind,
     /// Whether its value can depend on parameters.
     pub level: Level,
-    /// The name in its declaration.
+    /// The location of the name in its declaration.
     pub span: Span,
 }
 
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Provenance.
+    /// The identifier of the expression.
     pub id: ExprId,
     /// The kind of the expression.
     pub kind: ExprKind,
-    /// Type of its value.
+    /// The type of its value.
     pub ty: Type,
     /// Whether its value can depend on parameters.
     pub level: Level,
@@ -89,47 +90,49 @@ pub struct Expr {
     pub span: Span,
 }
 
-/// Kinds of expression.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// Integer literal; fits 32 bits.
+    /// An integer literal. It fits 32 bits.
     IntLit(i32),
-    /// Real literal, finite.
+    /// A real literal. It is finite.
     RealLit(f64),
-    /// Imaginary literal `2.5i`; type `complex`.
+    /// An imaginary literal such as `2.5i`, of type `complex`.
     ImagLit(f64),
     /// A variable.
     Var(VarId),
     /// A prefix operator.
     Unary(UnaryOp, Box<Expr>),
-    /// An infix operator; operands are promoted to the operand types of one signature of the operator.
+    /// An infix operator. Its operands are promoted to the operand types of one signature of the operator.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `condition ? then : otherwise`. The condition is an `int`, both branches have the type of the whole, and only
     /// one is evaluated.
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `x'` for a vector, row vector or matrix (the transpose of a complex value is *not* conjugated).
+    /// `x'` for a vector, row vector or matrix. The transpose of a complex value is *not* conjugated.
     Transpose(Box<Expr>),
-    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then those of the vector or matrix.
+    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then the dimensions of the vector or
+    /// matrix.
     ///
     /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector, `m[:,
     /// j]` a vector, `m[i, :]` a row vector. Trailing dimensions without an index are kept whole.
     Index(Box<Expr>, Vec<Index>),
-    /// `{a, b, …}`: an array, one or more elements of the element type.
+    /// `{a, b, …}`: an array of one or more elements of the same type.
     ArrayLit(Vec<Expr>),
-    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (see `ty`). `[]` is an empty row
-    /// vector.
+    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors. [`Expr::ty`] tells the two apart.
+    /// `[]` is an empty row vector.
     RowVectorLit(Vec<Expr>),
-    /// `(a, b, …)` with one element (`(a,)`) or more.
+    /// `(a, b, …)` with one element, as in `(a,)`, or more.
     TupleLit(Vec<Expr>),
-    /// `t.k`, `k` counted from 0 here and from 1 in source.
+    /// `t.k`, a component of a tuple. The index counts from 0, whereas the source counts from 1.
     TupleProj(Box<Expr>, u32),
-    /// A function call; the type is never void.
+    /// A function call. Its type is never void.
     Call(Call),
     /// `target()`: the log density accumulated so far.
     Target,
-    /// A function passed to a higher-order builtin; only found among the arguments of a [`Call`].
+    /// A function that is passed to a library function. It occurs only among the arguments of a [`Call`].
     FunRef(FunRef),
-    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and tuples.
+    /// A conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and
+    /// tuples.
     Promote(Box<Expr>),
 }
 
@@ -138,34 +141,34 @@ pub enum ExprKind {
 pub struct Call {
     /// The function. For `foo_lupdf` and `foo_lupmf` it is the normalised `foo_lpdf` or `foo_lpmf`.
     pub callee: Callee,
-    /// Arguments, each of exactly the parameter type of the chosen signature (promotions inserted).
+    /// The arguments. Each has exactly the parameter type of the chosen signature, after inserted promotions.
     ///
-    /// Variadic builtins (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first, then the arguments in
-    /// source order, promoted to the parameter types of the passed function.
+    /// Variadic library functions (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first. The other
+    /// arguments follow in source order, promoted to the parameter types of the passed function.
     pub args: Vec<Expr>,
-    /// Called as `_lupdf` or `_lupmf`: additive constants may be dropped.
+    /// Whether the call uses the suffix `_lupdf` or `_lupmf`, so that additive constants may be dropped.
     pub unnormalised: bool,
 }
 
-/// A function given by name as an argument.
+/// A function that is passed as an argument, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunRef {
-    /// The function. As in [`Call`], normalised.
+    /// The function, normalised as in [`Call`].
     pub callee: Callee,
-    /// Passed as `_lupdf` or `_lupmf`.
+    /// Whether the function is named with the suffix `_lupdf` or `_lupmf`.
     pub unnormalised: bool,
 }
 
-/// The callee of a call.
+/// The function that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// A function of the Stan library; the argument types determine the signature.
+    /// A function of the Stan library. The argument types determine the signature.
     Builtin(BuiltinId),
-    /// A function of the `functions` block; overloads have an id each.
+    /// A function of the `functions` block. Each overload has its own id.
     User(FunId),
 }
 
-/// One index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
+/// One index of an index expression. Positions are numbered from 1. Ranges include both ends, and are empty if the end is
 /// before the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
@@ -186,28 +189,28 @@ pub enum Index {
 /// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
-    /// `-x`, elementwise
+    /// `-x`, elementwise.
     Neg,
-    /// `!x` of an `int`: 1 if x is zero, else 0
+    /// `!x` of an `int`: 1 if x is zero, else 0.
     Not,
 }
 
 /// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
-    /// `+`, elementwise; a scalar with a container is added to each element
+    /// `+`, elementwise. A scalar is added to each element of a container.
     Add,
     /// `-`
     Sub,
-    /// `*`, the product of linear algebra
+    /// `*`, the product of linear algebra.
     Mul,
-    /// `/`, never of two `int`; matrix right division if the right operand is a matrix
+    /// `/`, except between two `int`s. It is right division if the right operand is a matrix.
     Div,
-    /// `%/%`, or `/` of two `int`: rounds towards zero
+    /// `%/%`, or `/` of two `int`. It rounds towards zero.
     IntDiv,
-    /// `%` of two `int`; sign of the left operand
+    /// `%` of two `int`. The result has the sign of the left operand.
     Mod,
-    /// `\`, matrix left division
+    /// `\`, matrix left division.
     LeftDiv,
     /// `.*`
     EltMul,
@@ -229,14 +232,14 @@ pub enum BinaryOp {
     Gt,
     /// `>=`
     Ge,
-    /// `&&`, short-circuit; operands are `int`, non-zero is true
+    /// `&&`, short-circuit. The operands are `int`, and non-zero is true.
     And,
-    /// `||`, short-circuit
+    /// `||`, short-circuit.
     Or,
 }
 
 impl BinaryOp {
-    /// The operator in source.
+    /// Returns the operator as written in the source.
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -272,16 +275,16 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// Kinds of statement.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
     /// A declaration.
     Decl(Decl),
-    /// `part = rhs`, or `part op= rhs` meaning `part = part op rhs`; see [`Assign`].
+    /// `part = rhs`, or `part op= rhs`, which means `part = part op rhs`; see [`Assign`].
     Assign(Assign),
-    /// `target += e`: the sum of all elements of `e` is added to the log density.
+    /// `target += e`. Adds the sum of all elements of `e` to the log density.
     TargetPlus(Expr),
-    /// `jacobian += e`: as `target +=`, but included only if the log density includes the Jacobian of the transforms.
+    /// `jacobian += e`. Adds like `target +=`, but only if the log density includes the Jacobian of the transforms.
     JacobianPlus(Expr),
     /// `x ~ f(…)`
     Tilde(Tilde),
@@ -289,43 +292,44 @@ pub enum StmtKind {
     Call(Call),
     /// `print(…)`
     Print(Vec<Message>),
-    /// `reject(…)`, which rejects the point (log density −∞). For transformed data or generated quantities, see the
-    /// manual.
+    /// `reject(…)`. Rejects the point, so that its log density is −∞. The Stan reference manual describes the effect in
+    /// transformed data and generated quantities.
     Reject(Vec<Message>),
-    /// `fatal_error(…)`: the run ends.
+    /// `fatal_error(…)`. Ends the run.
     FatalError(Vec<Message>),
-    /// `if`; the condition is `int`.
+    /// An `if` statement. The condition is an `int`.
     If {
-        /// True if non-zero.
+        /// The condition. It holds if it is non-zero.
         condition: Expr,
-        /// Run if true.
+        /// The statement to run if the condition holds.
         then: Box<Stmt>,
-        /// Run if false.
+        /// The statement to run if the condition does not hold.
         otherwise: Option<Box<Stmt>>,
     },
-    /// `while`; the condition is `int`.
+    /// A `while` loop. The condition is an `int`.
     While {
-        /// Continues while non-zero.
+        /// The condition. The loop continues while it is non-zero.
         condition: Expr,
         /// The body.
         body: Box<Stmt>,
     },
-    /// `for (i in lower:upper)`: bounds evaluated once, both included.
+    /// `for (i in lower:upper)`. The bounds are evaluated once, and both are included.
     For {
-        /// Loop variable, `int`.
+        /// The loop variable, an `int`.
         var: VarId,
-        /// First value.
+        /// The first value.
         lower: Expr,
-        /// Last value.
+        /// The last value.
         upper: Expr,
         /// The body.
         body: Box<Stmt>,
     },
-    /// `for (x in container)`: elements of an array, or scalars of a vector or matrix (column by column).
+    /// `for (x in container)`. Visits the elements of an array, or the scalars of a vector or matrix, column by
+    /// column.
     ForEach {
-        /// Loop variable.
+        /// The loop variable.
         var: VarId,
-        /// Evaluated once.
+        /// The container. It is evaluated once.
         container: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -340,7 +344,7 @@ pub enum StmtKind {
     Continue,
     /// `return` with the value promoted to the function's result type, or without a value in a void function.
     Return(Option<Expr>),
-    /// `;`, or an empty statement after desugaring.
+    /// `;`, or a statement that desugaring left empty.
     Empty,
 }
 
@@ -358,15 +362,16 @@ pub enum Message {
 pub struct Decl {
     /// The variable.
     pub var: VarId,
-    /// Type with sizes.
+    /// The type with sizes.
     pub ty: SizedType,
-    /// Constraint on each innermost (non-array) value; `None` for tuples, whose components have their own.
+    /// The constraint on each innermost value, below all arrays. It is `None` for tuples, because each component has
+    /// its own constraint.
     pub constraint: Constraint,
-    /// Initial value, of the variable's type.
+    /// The initial value. It has the variable's type.
     pub init: Option<Expr>,
 }
 
-/// A type with size expressions (`int`, evaluated when the declaration is executed).
+/// A type with size expressions. The sizes are of type `int` and are evaluated when the declaration is executed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SizedType {
     /// `int`
@@ -387,14 +392,14 @@ pub enum SizedType {
     ComplexRowVector(Box<Expr>),
     /// `complex_matrix[rows, columns]`
     ComplexMatrix(Box<Expr>, Box<Expr>),
-    /// One dimension: `array[n, m] T` is `Array(n, Array(m, T))`.
+    /// One array dimension: `array[n, m] T` is `Array(n, Array(m, T))`.
     Array(Box<Expr>, Box<SizedType>),
-    /// Components, each with its constraint.
+    /// The components, each with its constraint.
     Tuple(Vec<(SizedType, Constraint)>),
 }
 
 impl SizedType {
-    /// The type without its sizes.
+    /// Returns the type without its sizes.
     pub fn unsized_type(&self) -> Type {
         match self {
             SizedType::Int => Type::Int,
@@ -414,14 +419,14 @@ impl SizedType {
     }
 }
 
-/// Constraint of a declaration. Its bounds are scalars or containers of the shape of the constrained
-/// value. They are of type `int` for an `int` variable, and otherwise have real elements.
+/// The constraint of a declaration. Its bounds are scalars, or containers with the shape of the constrained value.
+/// They are of type `int` for an `int` variable, and otherwise have real elements.
 ///
 /// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
 /// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
-    /// Unconstrained.
+    /// No constraint.
     None,
     /// `<lower=a>`
     Lower(Box<Expr>),
@@ -463,9 +468,9 @@ pub enum Constraint {
 /// same type, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// The target of the value.
+    /// The variable that receives the value, or the part of one.
     pub target: LValue,
-    /// The arithmetic operator of a compound assignment.
+    /// The arithmetic operator of a compound assignment, or `None` for `=`.
     pub op: Option<BinaryOp>,
     /// The value. It is evaluated before the target changes, so `x[2:] = x[:n]` reads the old values.
     pub rhs: Expr,
@@ -476,33 +481,33 @@ pub struct Assign {
 pub enum LValue {
     /// A variable or a part of one.
     Part(VariablePart),
-    /// `(a, b, …) = tuple`; no variable occurs twice. Never with an operator.
+    /// `(a, b, …) = tuple`. No variable occurs twice, and [`Assign::op`] is `None`.
     Tuple(Vec<LValue>),
 }
 
-/// A variable, followed by the accesses into it from left to right.
+/// A variable, followed by accesses into it from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariablePart {
     /// The variable.
     pub var: VarId,
-    /// Accesses, outermost container first; empty for the whole variable.
+    /// The accesses, starting with the outermost container. The path is empty if the part is the whole variable.
     pub path: Vec<Access>,
-    /// Type of the part.
+    /// The type of the part.
     pub ty: Type,
     /// The location of the variable in the source.
     pub span: Span,
 }
 
-/// One step into a part.
+/// One access into a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// `[i, …]`, as in [`ExprKind::Index`].
     Index(Vec<Index>),
-    /// `.k`, counted from 0.
+    /// `.k`, a component of a tuple, counted from 0.
     Component(u32),
 }
 
-/// `x ~ f(a, …) T[lower, upper]`: adds the density without its additive constants.
+/// `x ~ f(a, …) T[lower, upper]`. Adds the density without its additive constants.
 ///
 /// With truncation, the log density is −∞ if an element of `x` is outside the bounds. Otherwise it is reduced, for
 /// every element of the broadcast arguments, by `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper),
@@ -510,32 +515,32 @@ pub enum Access {
 /// mass at `lower` is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
-    /// The `_lpdf` or `_lpmf`, to be called as `_lupdf` or `_lupmf`.
+    /// The `_lpdf` or `_lpmf` function. The statement calls it as `_lupdf` or `_lupmf`.
     pub callee: Callee,
-    /// Arguments of the density: the variate first.
+    /// The arguments of the density, with the variate first.
     pub args: Vec<Expr>,
-    /// `T[…]`, unless it states no bound.
+    /// The truncation `T[…]`, or `None` if there are no bounds.
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, then
-/// `args[1..]`.
+/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, followed
+/// by `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// Lower bound: `int` if the distribution functions take an `int`, else `real`.
+    /// The lower bound. It is an `int` if the distribution functions take an `int`, and a `real` otherwise.
     pub lower: Option<Expr>,
-    /// Upper bound, of the same type.
+    /// The upper bound, of the same type as the lower bound.
     pub upper: Option<Expr>,
-    /// The `_lcdf`.
+    /// The `_lcdf` function of the distribution.
     pub lcdf: Callee,
-    /// The `_lccdf`.
+    /// The `_lccdf` function of the distribution.
     pub lccdf: Callee,
 }
 
 /// The kind of a function, given by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
-    /// No special suffix.
+    /// A function without a special suffix.
     Plain,
     /// `_lpdf`
     Lpdf,
@@ -545,16 +550,16 @@ pub enum FunctionKind {
     Lcdf,
     /// `_lccdf`
     Lccdf,
-    /// `_lp`: may read and add to the log density of its caller
+    /// `_lp`: may read the log density of its caller and add to it.
     Lp,
-    /// `_rng`: draws random numbers
+    /// `_rng`: draws random numbers.
     Rng,
-    /// `_jacobian`: may add to the Jacobian of its caller
+    /// `_jacobian`: may add to the Jacobian of its caller.
     Jacobian,
 }
 
 impl FunctionKind {
-    /// The kind that a name's suffix implies.
+    /// Returns the kind that the suffix of a name implies.
     pub fn of_name(name: &str) -> FunctionKind {
         const SUFFIXES: [(&str, FunctionKind); 7] = [
             ("_lpdf", FunctionKind::Lpdf),
@@ -575,60 +580,60 @@ impl FunctionKind {
 /// A user-defined function. Functions may call each other and themselves, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Name in source; overloads share it.
+    /// The name in the source. Overloads share this name.
     pub name: String,
-    /// The kind by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls and `~` keep their
-    /// constants unless the function itself was called unnormalised.
+    /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
+    /// and `~` keep their constants unless the function itself was called unnormalised.
     pub kind: FunctionKind,
-    /// The variables of the arguments; [`Program::vars`] has their types and `data` qualifiers.
+    /// The variables of the arguments. [`Program::vars`] has their types and `data` qualifiers.
     pub args: Vec<VarId>,
-    /// Result type, or [`Type::Void`].
+    /// The result type, or [`Type::Void`].
     pub result: Type,
-    /// The body; every path of a function with a result ends in `return` or `reject`.
+    /// The body. Every path of a function with a result ends in `return` or `reject`.
     pub body: Vec<Stmt>,
-    /// The name in its definition.
+    /// The location of the name in the definition.
     pub span: Span,
 }
 
 /// A checked program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Name of the main file.
+    /// The name of the main file.
     pub name: String,
-    /// User functions, by [`FunId`].
+    /// The user-defined functions, indexed by [`FunId`].
     pub functions: Vec<Function>,
-    /// Declarations of the data block, without initial values, in order.
+    /// The declarations of the data block, without initial values, in order.
     pub data: Vec<Decl>,
-    /// Statements of `transformed data`; declarations at this level are global.
+    /// The statements of `transformed data`. Declarations at this level are global.
     pub transformed_data: Vec<Stmt>,
-    /// Declarations of the parameters block, without initial values, in order.
+    /// The declarations of the parameters block, without initial values, in order.
     pub parameters: Vec<Decl>,
-    /// Statements of `transformed parameters`; declarations at this level are global.
+    /// The statements of `transformed parameters`. Declarations at this level are global.
     pub transformed_parameters: Vec<Stmt>,
-    /// Statements of `model`; all its declarations are local.
+    /// The statements of `model`. All its declarations are local.
     pub model: Vec<Stmt>,
-    /// Statements of `generated quantities`; declarations at this level are global.
+    /// The statements of `generated quantities`. Declarations at this level are global.
     pub generated_quantities: Vec<Stmt>,
-    /// Variables, by [`VarId`].
+    /// The variables, indexed by [`VarId`].
     pub vars: Vec<Var>,
-    /// Number of expressions.
+    /// The number of expressions.
     pub expr_count: u32,
-    /// Source files, by [`FileId`]; the main file first.
+    /// The source files, indexed by [`FileId`]. The first one is the main file.
     pub files: Vec<SourceFile>,
 }
 
 impl Program {
-    /// The variable with this id.
+    /// Returns the variable with this id.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.0 as usize]
     }
 
-    /// The function with this id.
+    /// Returns the function with this id.
     pub fn function(&self, id: FunId) -> &Function {
         &self.functions[id.0 as usize]
     }
 
-    /// The name of the called function.
+    /// Returns the name of the called function.
     pub fn callee_name(&self, callee: Callee) -> &str {
         match callee {
             Callee::Builtin(id) => id.name(),
@@ -636,8 +641,8 @@ impl Program {
         }
     }
 
-    /// Whether this declaration is the length of a variable of the data block with the given name, such as the number
-    /// of rows of a table with that column.
+    /// Returns whether `decl` is an `int` that gives the length of a variable of the data block whose name `known`
+    /// accepts. An example is the number of rows of a table that has a column with that name.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
@@ -648,7 +653,7 @@ impl Program {
         decl.ty == SizedType::Int && self.data.iter().any(sized)
     }
 
-    /// `file:line:column` of the start of a span, for messages.
+    /// Returns `file:line:column` of the start of a span, for messages.
     pub fn location(&self, span: Span) -> String {
         let file = &self.files[span.file.0 as usize];
         let (line, column) = file.line_column(span.start);

@@ -1,22 +1,22 @@
 //! Source files and positions in them.
 
-/// Index of a source file; 0 is the main file.
+/// The index of a source file. File 0 is the main file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
 /// A byte range of one file. A span across an `#include` ends at the end of the file in which it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// The file.
+    /// The file that contains the range.
     pub file: FileId,
-    /// First byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The range from the start of `self` to the end of `last`.
+    /// Returns the range from the start of `self` to the end of `last`.
     pub fn to(self, last: Span) -> Span {
         if self.file == last.file && last.end >= self.end {
             Span {
@@ -29,17 +29,17 @@ impl Span {
     }
 }
 
-/// A file's name and text.
+/// A source file with its name and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Name shown in messages.
+    /// The name shown in messages.
     pub name: String,
     /// The whole text.
     pub text: String,
 }
 
 impl SourceFile {
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset. Both count from 1, and columns count characters.
     pub fn line_column(&self, offset: u32) -> (usize, usize) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {

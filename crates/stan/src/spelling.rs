@@ -1,6 +1,6 @@
-//! Suggestions for misspelt names.
+//! Suggests corrections for misspelt names.
 
-/// The candidate closest to `name`, if it is close enough to be a typing error.
+/// Returns the candidate closest to `name`, if it is close enough to be a typing error.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -14,7 +14,7 @@ pub(crate) fn closest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
+/// Counts the insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before = vec![0; b.len() + 1];

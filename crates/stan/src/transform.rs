@@ -2,7 +2,7 @@
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
 //! constrained value, with the log absolute determinant of the Jacobian, and back. If the value has more scalars than
-//! coordinates (a simplex, a correlation matrix), the determinant is that of the map to its free scalars, as stated at
+//! coordinates (a simplex, a correlation matrix), the determinant refers to the map to its free scalars, as stated at
 //! each transform. For `unit_vector` and related types it is Stan's convention, not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
@@ -19,17 +19,17 @@ use std::borrow::Cow;
 
 use jensen_density::Scale;
 
-/// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
+/// A bound, offset or multiplier. It is one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// One number for all elements.
+    /// One number that applies to all elements.
     All(f64),
     /// One number for each element of the variable.
     Each(Vec<f64>),
 }
 
 impl Limit {
-    /// The bound of element `i`.
+    /// Returns the bound of element `i`.
     pub fn at(&self, i: usize) -> f64 {
         match self {
             Limit::All(x) => *x,
@@ -38,46 +38,49 @@ impl Limit {
     }
 }
 
-/// A constraint with its bounds known.
+/// A constraint whose bounds are known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transform {
-    /// x = z
+    /// x = z.
     Identity,
-    /// x = a + exp z, or the identity if a is −∞
+    /// x = a + exp z, or the identity if a is −∞.
     Lower(Limit),
-    /// x = b − exp z, or the identity if b is +∞
+    /// x = b − exp z, or the identity if b is +∞.
     Upper(Limit),
-    /// x = a + (b − a) · logit⁻¹ z, or one-sided or the identity if a bound is infinite
+    /// x = a + (b − a) · logit⁻¹ z. It is one-sided or the identity if a bound is infinite.
     LowerUpper(Limit, Limit),
-    /// x = m + s · z
+    /// x = m + s · z.
     OffsetMultiplier(Limit, Limit),
-    /// x₁ = z₁, xₖ = xₖ₋₁ + exp zₖ
+    /// x₁ = z₁, xₖ = xₖ₋₁ + exp zₖ.
     Ordered,
-    /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ
+    /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ.
     PositiveOrdered,
-    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1 elements
+    /// The softmax of the zero-sum vector of z. It has K − 1 coordinates. The determinant is with respect to the
+    /// first K − 1 elements.
     Simplex,
-    /// z / ‖z‖ (K coordinates); "log-Jacobian" −½ ‖z‖², which makes the direction uniform
+    /// z / ‖z‖, with K coordinates. The log-Jacobian is −½ ‖z‖² by convention, so that the direction is uniform.
     UnitVector,
-    /// The isometric zero-sum vector or matrix; log-Jacobian 0
+    /// The isometric zero-sum vector or matrix. The log-Jacobian is 0.
     SumToZero,
-    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the diagonal
+    /// Canonical partial correlations tanh z, row after row. The determinant is with respect to the elements below
+    /// the diagonal.
     CholeskyFactorCorr,
-    /// Rows of the lower triangle, diagonal exp z; determinant with respect to the lower triangle
+    /// The rows of the lower triangle, with exp z on the diagonal. The determinant is with respect to the lower
+    /// triangle.
     CholeskyFactorCov,
-    /// Canonical partial correlations tanh z, column after column; determinant with respect to the elements below the
-    /// diagonal
+    /// Canonical partial correlations tanh z, column after column. The determinant is with respect to the elements
+    /// below the diagonal.
     CorrMatrix,
-    /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]; determinant with respect to the lower triangle
+    /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]. The determinant is with respect to the lower triangle.
     CovMatrix,
-    /// Columns that are simplexes
+    /// A matrix whose columns are simplexes.
     ColumnStochastic,
-    /// Rows that are simplexes
+    /// A matrix whose rows are simplexes.
     RowStochastic,
 }
 
 impl Transform {
-    /// Number of coordinates of one `rows × cols` value (a vector is a column; a scalar 1 × 1).
+    /// Returns the number of coordinates of one `rows × cols` value. A vector is a column, and a scalar is 1 × 1.
     pub fn coordinates(&self, rows: usize, cols: usize) -> usize {
         match self {
             Transform::Identity
@@ -103,7 +106,7 @@ impl Transform {
         }
     }
 
-    /// Whether each element is transformed by itself, so that a whole array can be transformed at once.
+    /// Returns whether each element is transformed by itself, so that a whole array can be transformed at once.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -115,8 +118,9 @@ impl Transform {
         )
     }
 
-    /// How coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements, relates to
-    /// the reported value. The coordinates of a simplex or of correlations correspond to no single value.
+    /// Returns the relation of coordinate `i` to the reported value, which is one `rows × cols` value or an array of
+    /// separately transformed elements. The coordinates of a simplex or of correlations correspond to no single
+    /// value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -134,8 +138,8 @@ impl Transform {
         }
     }
 
-    /// Appends the constrained `rows × cols` value of the coordinates `z`, column after column, to `out` and returns
-    /// the log absolute Jacobian determinant.
+    /// Constrains the coordinates `z`. Appends the `rows × cols` value, column after column, to `out` and returns the
+    /// log absolute Jacobian determinant.
     ///
     /// # Panics
     /// Panics if `z` does not have [`Transform::coordinates`] elements, which is a bug in the caller.
@@ -179,7 +183,7 @@ impl Transform {
         }
     }
 
-    /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
+    /// Appends the coordinates of the constrained value `x`, given column after column, to `out`.
     ///
     /// # Errors
     /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.
@@ -224,7 +228,7 @@ impl Transform {
         checks::check(self, x, rows, cols)
     }
 
-    /// The constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
+    /// Describes the constraint for messages, such as `a simplex` or `a number with lower bound 0`.
     pub fn describe(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Transform::Identity => "any value",
@@ -247,18 +251,18 @@ impl Transform {
     }
 }
 
-/// The violation of a constraint.
+/// Describes how a value violates a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The index of the offending element in storage order, if there is a single one.
+    /// The index of the offending element in storage order, if a single element is at fault.
     pub element: Option<usize>,
-    /// The expected value: `at least 0`, `a simplex, whose elements sum to 1`.
+    /// The expected value, such as `at least 0` or `a simplex, whose elements sum to 1`.
     pub expected: String,
-    /// The found value.
+    /// The value that was found.
     pub found: String,
 }
 
-/// Whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
+/// `i` counts the elements of the lower triangle row by row.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

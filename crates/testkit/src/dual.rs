@@ -11,24 +11,24 @@ pub trait Real:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// A constant.
+    /// Creates a constant, whose derivatives are zero.
     fn constant(x: f64) -> Self;
-    /// The value without derivatives.
+    /// Returns the value without derivatives.
     fn primal(self) -> f64;
-    /// Exponential.
+    /// Returns `eˣ`.
     fn exp(self) -> Self;
-    /// Natural logarithm.
+    /// Returns the natural logarithm.
     fn ln(self) -> Self;
 
-    /// `x²`.
+    /// Returns `x²`.
     fn square(self) -> Self {
         self * self
     }
-    /// Multiplication by a constant.
+    /// Returns the product with a constant.
     fn scale(self, c: f64) -> Self {
         self * Self::constant(c)
     }
-    /// `log(1 + eˣ)` without overflow.
+    /// Returns `log(1 + eˣ)` without overflow.
     fn softplus(self) -> Self {
         let one = Self::constant(1.0);
         if self.primal() > 0.0 {
@@ -37,7 +37,7 @@ pub trait Real:
             (one + self.exp()).ln()
         }
     }
-    /// Log density of N(mean, (eˢ)²) at `self`, with all constants.
+    /// Returns the log density of N(mean, (eˢ)²) at `self`, with s = `log_sd` and all constants.
     fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
         let standard = (self - mean) * (-log_sd).exp();
         Self::constant(-jensen_math::constants::HALF_LOG_TWO_PI)
@@ -61,12 +61,12 @@ impl Real for f64 {
     }
 }
 
-/// A value and one directional derivative.
+/// A number with one directional derivative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dual<T> {
-    /// Value.
+    /// The value.
     pub value: T,
-    /// Derivative.
+    /// The derivative.
     pub slope: T,
 }
 

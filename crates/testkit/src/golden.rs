@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-/// Compares a text with the one stored in `tests/golden/NAME` of the crate whose manifest is in `folder`
-/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment the file is written instead; read the
-/// difference before you commit it.
+/// Compares a text with the contents of `tests/golden/NAME` in the crate whose manifest is in `folder`
+/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment, the function writes the file
+/// instead. Read the difference before you commit it.
 ///
 /// # Panics
-/// Panics if the texts differ, with the first differing line, or the file cannot be read or written.
+/// Panics with the first differing line if the texts differ, and if the file cannot be read or written.
 pub fn golden(folder: &str, name: &str, text: &str) {
     let path = Path::new(folder).join("tests/golden").join(name);
     if std::env::var_os("JENSEN_GOLDEN").is_some_and(|what| what == "update") {

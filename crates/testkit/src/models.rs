@@ -6,22 +6,22 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Real, ScalarModel};
 
-/// N(mean, precision⁻¹), with an optional added constant. The best bound of every Gaussian family is known in closed
-/// form.
+/// A normal density N(mean, precision⁻¹), with an optional additive constant in its logarithm. The best ELBO of every
+/// Gaussian family is known in closed form.
 #[derive(Clone, Debug)]
 pub struct CorrelatedGaussian {
     mean: Vec<f64>,
     precision: Vec<f64>,
     log_det_precision: f64,
-    /// Log of the integral of the density (the evidence).
+    /// The log evidence, which is the logarithm of the integral of the density.
     pub log_evidence: f64,
 }
 
 impl CorrelatedGaussian {
-    /// A Gaussian with unit evidence.
+    /// Creates a Gaussian with evidence 1 from its mean and its precision, which is symmetric and row-major.
     ///
     /// # Panics
-    /// Panics if the precision (row-major, symmetric) is not positive definite.
+    /// Panics if the precision is not positive definite.
     pub fn new(mean: Vec<f64>, precision: Vec<f64>) -> Self {
         let d = mean.len();
         let mut l = precision.clone();
@@ -43,8 +43,8 @@ impl CorrelatedGaussian {
         }
     }
 
-    /// Unit scales times `scales`, every pair of coordinates correlated by about `rho` (a constant
-    /// plus diagonal *precision*, scaled).
+    /// Creates a Gaussian with scales `scales`, in which every pair of coordinates has a correlation of about `rho`.
+    /// Its precision is a constant plus a diagonal matrix, rescaled.
     pub fn exchangeable(scales: &[f64], rho: f64) -> Self {
         let d = scales.len();
         let mut precision = vec![0.0; d * d];
@@ -64,12 +64,12 @@ impl CorrelatedGaussian {
         Self::new(mean, precision)
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
 
-    /// The standard deviations of the best mean-field Gaussian: `1/√precision[i][i]`.
+    /// Returns the standard deviations of the best mean-field Gaussian: `1/√precision[i][i]`.
     pub fn mean_field_sd(&self) -> Vec<f64> {
         let d = self.mean.len();
         (0..d)
@@ -77,14 +77,13 @@ impl CorrelatedGaussian {
             .collect()
     }
 
-    /// The best mean-field bound in nats.
+    /// Returns the best mean-field ELBO, in nats.
     pub fn mean_field_elbo(&self) -> f64 {
         let d = self.mean.len();
         let diagonal: f64 = (0..d).map(|i| self.precision[i * d + i].ln()).sum();
         self.log_evidence + 0.5 * (self.log_det_precision - diagonal)
     }
 
-    /// `precision · x`, for one lane at a time.
     fn multiply(&self, x: &[f64], out: &mut [f64]) {
         let d = x.len();
         for (i, value) in out.iter_mut().enumerate() {
@@ -136,7 +135,11 @@ impl TwiceDifferentiable for CorrelatedGaussian {
     }
 
     fn apply(&self, ws: &mut usize, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(*ws, v.lanes(), "linearised at the same number of draws");
+        assert_eq!(
+            *ws,
+            v.lanes(),
+            "`v` and the linearisation have different numbers of draws"
+        );
         let d = self.dim();
         let (mut x, mut px) = (vec![0.0; d], vec![0.0; d]);
         for lane in 0..v.lanes() {
@@ -152,7 +155,7 @@ impl TwiceDifferentiable for CorrelatedGaussian {
 /// Neal's funnel: v ~ N(0, 3), xᵢ | v ~ N(0, e^{v/2}).
 #[derive(Clone, Copy, Debug)]
 pub struct Funnel {
-    /// Number of x.
+    /// The number of coordinates xᵢ.
     pub leaves: usize,
 }
 
@@ -173,11 +176,11 @@ impl ScalarModel for Funnel {
 /// An equal mixture of two unit Gaussians at ±distance/2 in every coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
-    /// Dimension.
+    /// The dimension.
     pub dim: usize,
-    /// Distance of the centres along each coordinate.
+    /// The distance of the two centres along each coordinate.
     pub distance: f64,
-    /// Log weight of the component at −distance/2 against the other.
+    /// The log of the ratio of the weight of the component at −distance/2 to the weight of the other.
     pub log_odds: f64,
 }
 
@@ -199,12 +202,12 @@ impl ScalarModel for Mixture {
     }
 }
 
-/// Bernoulli regression with independent N(0, 2.5) priors; rows of `x` are records.
+/// Bernoulli regression with independent N(0, 2.5) priors. The rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LogisticRegression {
-    /// Records × coefficients, row-major.
+    /// The predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
-    /// Outcomes.
+    /// The outcomes.
     pub y: Vec<bool>,
 }
 
@@ -228,12 +231,13 @@ impl ScalarModel for LogisticRegression {
     }
 }
 
-/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows of `x` are records.
+/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate). The rows of `x` are
+/// records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
-    /// Records × coefficients, row-major.
+    /// The predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
-    /// Outcomes.
+    /// The outcomes.
     pub y: Vec<f64>,
 }
 
@@ -256,8 +260,8 @@ impl ScalarModel for LinearRegression {
     }
 }
 
-/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5) (unnormalised): coordinates μ, log τ, and θ (centred) or the
-/// standardised effects (not centred).
+/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5), unnormalised. The coordinates are μ, log τ, and either
+/// θ (centred) or the standardised effects (not centred).
 #[derive(Clone, Copy, Debug)]
 pub struct EightSchools {
     /// Whether θ itself is a coordinate.

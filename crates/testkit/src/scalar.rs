@@ -1,23 +1,23 @@
-//! A batched density from generic scalar code, which is slow, exact, and short to write.
+//! Batched densities from generic scalar code, which are slow, exact and short to write.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Dual, Real};
 
-/// A log density as scalar code over any [`Real`].
+/// A log density written as scalar code over any [`Real`].
 pub trait ScalarModel: Sync {
-    /// The unconstrained dimension.
+    /// Returns the unconstrained dimension.
     fn dim(&self) -> usize;
-    /// The log density at `z`.
+    /// Returns the log density at `z`.
     fn log_density<T: Real>(&self, z: &[T]) -> T;
 }
 
-/// The batched density of a [`ScalarModel`]: gradients by d passes of dual numbers, Hessian-vector
-/// products by d passes of nested ones.
+/// The batched density of a [`ScalarModel`]. Gradients take d passes with dual numbers, and Hessian-vector products
+/// take d passes with nested dual numbers.
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// The draws of the last linearisation.
+/// The scratch memory of a [`Scalar`] density, with the draws of the last linearisation.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

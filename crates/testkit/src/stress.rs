@@ -4,17 +4,16 @@ use std::fmt;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// The extent of the test.
+/// The settings of a stress test.
 #[derive(Clone, Copy, Debug)]
 pub struct StressSettings {
-    /// Number of random points.
+    /// The number of random points.
     pub points: usize,
-    /// Points are uniform in `[-radius, radius]^d`.
+    /// Half the width of the cube. Points are uniform in `[-radius, radius]^d`.
     pub radius: f64,
-    /// Largest accepted error of a derivative, relative to its own size plus the size of the value's
-    /// curvature scale (1).
+    /// The largest accepted error of a derivative, relative to its own size plus 1.
     pub tolerance: f64,
-    /// Seed of the points.
+    /// The seed of the points.
     pub seed: u64,
 }
 
@@ -29,12 +28,12 @@ impl Default for StressSettings {
     }
 }
 
-/// A failing point.
+/// A point at which a test failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The unconstrained point.
     pub point: Vec<f64>,
-    /// The failure, with both numbers.
+    /// A description of the failure, with both numbers.
     pub what: String,
 }
 
@@ -44,7 +43,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// SplitMix64, as numbers in [-1, 1].
 struct Uniform(u64);
 
 impl Uniform {
@@ -58,7 +56,7 @@ impl Uniform {
     }
 }
 
-/// Sixth-order central difference of `f` at 0 with step `h`.
+/// Computes the sixth-order central difference of `f` at 0 with step `h`.
 fn central(mut f: impl FnMut(f64) -> f64, h: f64) -> f64 {
     let pair = |f: &mut dyn FnMut(f64) -> f64, k: f64| f(k * h) - f(-k * h);
     (45.0 * pair(&mut f, 1.0) - 9.0 * pair(&mut f, 2.0) + pair(&mut f, 3.0)) / (60.0 * h)
@@ -71,7 +69,6 @@ fn random_points(dim: usize, settings: &StressSettings) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Value and gradient at one point, as a batch of one lane.
 fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (f64, Vec<f64>) {
     let dim = density.dim();
     let (mut value, mut grad) = ([0.0], vec![0.0; dim]);
@@ -84,8 +81,8 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
     (value[0], grad)
 }
 
-/// Tests `value_grad` against `value` by differences, and a batch against its lanes one at a time. Points whose value
-/// is not finite are skipped. Returns the failures. An empty list means success.
+/// Compares `value_grad` with differences of `value`, and a batch with its lanes evaluated one at a time. Points whose
+/// value is not finite are skipped. Returns the failures, which are empty on success.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);
@@ -143,7 +140,7 @@ pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Fail
                 },
                 h,
             );
-            // Rounding of the value itself bounds what differences can resolve.
+            // The rounding error of the value bounds the resolution of differences.
             let noise = 1e-13 * value.abs() / h;
             let allowed = settings.tolerance * (1.0 + grad[row].abs()) + noise;
             let agrees = (difference - grad[row]).abs() <= allowed;

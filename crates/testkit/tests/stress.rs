@@ -1,4 +1,4 @@
-//! The test densities pass the stress test; wrong ones do not.
+//! Tests that the test densities pass the stress test, and that wrong densities fail it.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_testkit::{
@@ -62,7 +62,7 @@ fn a_wrong_gradient_is_found_and_named() {
 
 #[test]
 fn the_closed_form_bound_of_a_gaussian_is_right() {
-    // Two coordinates with correlation ρ: the gap is −½ log(1 − ρ²).
+    // The correlation ρ of two coordinates causes a gap of −½ log(1 − ρ²).
     let density = CorrelatedGaussian::exchangeable(&[1.0, 3.0], 0.6);
     let gap = -0.5 * (1.0f64 - 0.36).ln();
     assert!((density.mean_field_elbo() + gap).abs() < 1e-12);

@@ -1,4 +1,4 @@
-// A lognormal whose mean, 90, and sd, 8100, hang on one draw of thousands.
+// A lognormal whose mean, 90, and sd, 8100, depend on one draw in thousands.
 parameters {
   real<lower=0> x;
 }

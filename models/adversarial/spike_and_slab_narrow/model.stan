@@ -1,4 +1,4 @@
-// A broad and a narrow normal at one place.
+// A broad and a narrow normal with the same mean.
 parameters {
   real x;
 }

@@ -11,7 +11,7 @@ model {
   shape ~ gamma(2, 1);
   scale ~ gamma(2, 0.2);
   for (i in 1 : 60) {
-  if (seen[i] == 1) target += weibull_lpdf(t[i] | shape, scale);
-  else target += weibull_lccdf(t[i] | shape, scale);
+    if (seen[i] == 1) target += weibull_lpdf(t[i] | shape, scale);
+    else target += weibull_lccdf(t[i] | shape, scale);
   }
 }

@@ -1,12 +1,12 @@
-"""Estimators with the interface of scikit-learn: topics, Gaussian processes, linear models, mixtures, auto-encoders.
+"""Estimators with scikit-learn's interface: topics, Gaussian processes, linear models, mixtures and auto-encoders.
 
 >>> from jensen.sklearn import LatentDirichletAllocation
 >>> topics = LatentDirichletAllocation(20, random_state=0).fit(counts)
 >>> topics.trusted_, topics.transform(counts)
 
-Each estimator runs the fit job of the command and has its verdict in ``trusted_`` and ``verdict_``, and the contents of
-``fit.json`` in ``info_``. A fit that is not trusted issues a ``TrustWarning``. The same seed gives the same bits on any
-number of threads.
+Each estimator runs a fit job of the command. After ``fit``, ``trusted_`` and ``verdict_`` have the verdict, and ``info_``
+has the contents of ``fit.json``. A fit that is not trusted issues a ``TrustWarning``. The same seed gives the same
+results, bit for bit, on any number of threads.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ from ._base import Array, Judged, Scored, at_least_one, encode, matrix, number, 
 class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     """An auto-encoder trained by auto-encoding variational Bayes: ``jensen vae fit``.
 
+    NaN marks missing values of X. The bound is that of the other values, and :meth:`impute` replaces them.
+
     Parameters
     ----------
     n_components : int
@@ -30,7 +32,10 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
     decoder : str
         Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"bernoulli"``
-        (values from 0 to 1) or ``"categorical=K"`` (groups of K indicators).
+        (values from 0 to 1), ``"categorical=K"`` (groups of K indicators), or for counts ``"poisson"``,
+        ``"negative-binomial"`` or ``"zero-inflated-negative-binomial"``.
+    library_size : bool
+        Whether the means of counts are shares of the total of a row.
     standardise : bool
         Whether to standardise the columns for a decoder with free means. Results are always in the units of X.
     max_iter : float
@@ -46,7 +51,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     temper : str, optional
         ``"anneal=PASSES"`` or ``"anneal=PASSES:FROM"``: the temperature of the likelihood falls to 1.
     warm_up : float, optional
-        Passes during which the weight of the divergence rises from 0 to 1.
+        Passes during which the weight of the divergence rises from 0 to ``beta``.
+    beta : float
+        Weight of the divergence in the training objective. Bounds and scores are those of the weight 1.
     validation_fraction : float, optional
         Share of the rows reserved for validation. ``info_["validation_bound"]`` is their bound.
     n_iter_no_change : int, optional
@@ -72,6 +79,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     hidden: Sequence[int] = (500,)
     activation: str = "tanh"
     decoder: str = "gaussian=free"
+    library_size: bool = False
     standardise: bool = True
     max_iter: float = 100
     batch_size: int = 100
@@ -80,6 +88,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     samples: int = 1
     temper: str | None = None
     warm_up: float | None = None
+    beta: float = 1
     validation_fraction: float | None = None
     n_iter_no_change: int | None = None
     max_seconds: float | None = None
@@ -89,13 +98,14 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         at_least_one("n_components", self.n_components)
         if not isinstance(self.hidden, Sequence) or isinstance(self.hidden, str):
             raise TypeError(f"hidden={self.hidden!r}: expected a sequence of whole numbers, such as (500,)")
-        X = matrix(self, X, reset=True)
+        X = matrix(self, X, reset=True, ensure_all_finite="allow-nan")
         self._seed = seed_of(self.random_state)
         request = {
             "latent": self.n_components,
             "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
             "activation": self.activation,
             "decoder": self.decoder,
+            "library_size": "on" if self.library_size else None,
             "standardise": None if self.standardise else "off",
             "epochs": float(self.max_iter),
             "batch": self.batch_size,
@@ -104,6 +114,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "samples": self.samples,
             "temper": self.temper,
             "warm_up": self.warm_up,
+            "beta": None if self.beta == 1 else float(self.beta),
             "patience": self.n_iter_no_change,
             "max_seconds": self.max_seconds,
             "seed": self._seed,
@@ -127,6 +138,11 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         latent = check_array(X, dtype=np.float64, order="C")
         return _jensen.decode(self._weights, latent, self.threads)
 
+    def impute(self, X: Any) -> Array:
+        """The rows of X with missing values replaced by their means given the means of the latent values."""
+        weights, X = self._rows(X)
+        return np.where(np.isnan(X), _jensen.reconstruct(weights, X, self.threads), X)
+
     def sample(self, n_samples: int = 1, *, means: bool = False, random_state: Any = None) -> Array:
         """Draws of rows, or with ``means`` their means given drawn latent values. The default seed is that of the
         fit."""
@@ -141,8 +157,13 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         return _jensen.score_records(*self._rows(X), draws, self._seed, self.threads)
 
     def _rows(self, X: Any) -> tuple[bytes, Array]:
-        X = matrix(self, X, reset=False)
+        X = matrix(self, X, reset=False, ensure_all_finite="allow-nan")
         return self._weights, X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -1,7 +1,7 @@
-"""The parts that all estimators share.
+"""The common parts of all estimators.
 
-An estimator is a data class: its fields are its parameters, each with its default, and ``__init__``, ``get_params`` and
-``clone`` follow from them. Attributes of a fit are made by ``fit``.
+An estimator is a data class whose fields are its parameters, so that ``__init__``, ``get_params`` and ``clone`` follow
+from them. ``fit`` sets the attributes of a fit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Judged(BaseEstimator):
     threads: int | None = None
 
     def _judge(self, summary: str) -> dict[str, Any]:
-        """Keeps the verdict of a study on its fit, and warns if the fit is not trusted."""
+        """Stores the verdict of a fit job, and warns if the fit is not trusted."""
         info: dict[str, Any] = json.loads(summary)
         self.info_ = info
         self.trusted_ = bool(info["trusted"])
@@ -43,24 +43,24 @@ class Judged(BaseEstimator):
 
 
 class Scored:
-    """A model with a log density, or a bound of it, for every row."""
+    """A model with the log density of each row, or a lower bound on it."""
 
     def score_samples(self, X: Any) -> Array:
-        """A lower bound of the log predictive density of every row, in nats."""
+        """Return a lower bound on the log predictive density of each row, in nats."""
         raise NotImplementedError
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of ``score_samples``."""
+        """Return the mean of ``score_samples``, in nats."""
         return float(self.score_samples(X).mean())
 
 
 def number(value: float | None) -> float:
-    """A number of a summary, in which an infinite or undefined number is None."""
+    """Converts None, which summaries have for an undefined number, to NaN."""
     return math.nan if value is None else float(value)
 
 
 def at_least_one(name: str, value: int) -> None:
-    """Raises an error unless the value is a whole number of at least 1."""
+    """Raises an error unless the value is a positive whole number."""
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r}: expected a whole number")
     if value < 1:
@@ -68,7 +68,7 @@ def at_least_one(name: str, value: int) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed: a whole number is one, and a generator (by default NumPy's own) draws one."""
+    """Returns the seed for ``random_state``. A generator, by default NumPy's global one, draws a seed."""
     if isinstance(random_state, numbers.Integral):
         if random_state < 0:
             raise ValueError(f"random_state={random_state}: expected a seed of at least 0")
@@ -77,11 +77,11 @@ def seed_of(random_state: Any) -> int:
 
 
 def matrix(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Array:
-    """The rows of X as a matrix of float64 in C order, checked against those of the fit."""
+    """Checks X against the fit, and returns it as a float64 matrix in C order."""
     if not reset:
         check_is_fitted(estimator)
     else:
-        # One row has no standard deviation.
+        # The standard deviation of a single row does not exist.
         checks.setdefault("ensure_min_samples", 2)
     checked = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", **checks)
     return cast(Array, checked)

@@ -15,28 +15,29 @@ from ._points import Points, covariances, shape_of
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HiddenMarkov(DensityMixin, Points):
-    """A hidden Markov model with Gaussian emissions. The rows of X are the steps of one sequence or, with ``lengths``,
-    of several sequences one after the other.
+    """A hidden Markov model with Gaussian emissions.
+
+    The rows of X are the steps of one sequence or, with ``lengths``, of several concatenated sequences.
 
     Parameters
     ----------
     n_components : int
         Number of states.
     covariance_type : {"full", "diag"}
-        Shape of the emissions' covariance matrices.
+        Structure of the covariance matrices of the emissions.
     standardise : bool
         Whether to standardise the columns. Results are always in the units of X.
     concentration : float, optional
-        Dirichlet parameter of the first state and of every row of transitions. The default is 1.
+        Dirichlet parameter of the initial probabilities and of each row of transition probabilities. The default is 1.
     n_init, temper, max_iter, tol, random_state, threads
         As for ``BayesianGaussianMixture``.
 
     Attributes
     ----------
     startprob_, transmat_ : array
-        Expected probabilities of the first state and of transitions.
+        Posterior means of the initial and transition probabilities.
     means_, covariances_ : array
-        Expected means of the emissions, and inverses of their expected precisions.
+        Posterior means of the emissions' means, and inverses of their expected precisions.
     lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
         As for ``BayesianGaussianMixture``.
     """
@@ -57,7 +58,7 @@ class HiddenMarkov(DensityMixin, Points):
         }
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> HiddenMarkov:
-        """Fits the chains to the sequences in X."""
+        """Fit the model to the sequences in X."""
         X = matrix(self, X, reset=True)
         chain = self._learn(X, _steps(X, lengths))["chain"]
         self.startprob_ = np.array(chain["initial"])
@@ -71,22 +72,22 @@ class HiddenMarkov(DensityMixin, Points):
         return self._explain(X, _steps(X, lengths))
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
-        """Probabilities of the states at every step, given the whole sequence."""
+        """Return the probabilities of the states at each step, given the whole sequence."""
         return self._marginals(X, lengths)[0]
 
     def predict(self, X: Any, lengths: Any = None) -> npt.NDArray[np.int64]:
-        """The marginally most probable state of every step."""
+        """Return the state with the largest marginal probability at each step."""
         states: npt.NDArray[np.int64] = self.predict_proba(X, lengths).argmax(axis=1)
         return states
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """A lower bound of the log predictive density of the sequences, in nats per step."""
+        """Return a lower bound on the log predictive density of the sequences, in nats per step."""
         bounds = self._marginals(X, lengths)[1]
         return float(bounds.sum() / len(X))
 
 
 def _steps(X: Array, lengths: Any) -> list[int]:
-    """Lengths of sequences."""
+    """Returns the lengths of the sequences in X."""
     if lengths is None:
         return [len(X)]
     steps = [int(n) for n in lengths]

@@ -15,25 +15,27 @@ from ._points import Points
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Points):
-    """Binary factors, as in ``jensen factors fit``. Every row is the sum of the factors that are on, plus noise.
+    """A factorial mixture model with binary factors, as in ``jensen factors fit``.
+
+    Each row of X is the sum of the active factors, plus Gaussian noise.
 
     Parameters
     ----------
     n_components : int
         Number of factors.
     noise_variance : float
-        Variance of the noise in every column.
+        Variance of the noise in each column.
     factor_variance : float, optional
         Prior variance of the factors' elements. The default is the mean square of X.
     activation : float
-        Prior probability that a factor is on.
+        Prior probability that a factor is active.
     n_init, temper, max_iter, tol, random_state, threads
-        As for ``BayesianGaussianMixture``; the default is 5 starts, and 1 suffices with a temperature policy.
+        As for ``BayesianGaussianMixture``. The default is 5 starts. With a temperature policy, 1 start suffices.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Expected factors.
+        Posterior means of the factors.
     lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
         As for ``BayesianGaussianMixture``.
     """
@@ -54,22 +56,22 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         }
 
     def fit(self, X: Any, y: Any = None) -> FactorialMixture:
-        """Fits factors to the rows of X."""
+        """Fit factors to the rows of X."""
         self.components_ = np.array(self._learn(matrix(self, X, reset=True))["factors"])
         return self
 
     def transform(self, X: Any) -> Array:
-        """Probabilities that the factors are on, one row per row of X."""
+        """Return the probabilities that the factors are active, one row per row of X."""
         return self._explain(X)[0]
 
     def inverse_transform(self, X: Any) -> Array:
-        """Expected rows, given probabilities of the factors."""
+        """Return the expected rows for given probabilities of the factors."""
         check_is_fitted(self)
         expected: Array = check_array(X, dtype=np.float64) @ self.components_
         return expected
 
     def score_samples(self, X: Any) -> Array:
-        """A lower bound of the log predictive density of every row, in nats."""
+        """Return a lower bound on the log predictive density of each row, in nats."""
         return self._explain(X)[1]
 
     @property

@@ -1,4 +1,4 @@
-"""Kernels as objects, an alternative to the command's specifications."""
+"""Kernels as Python objects, as an alternative to specification strings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 
 class Kernel:
-    """A prior of a Gaussian process; ``str`` gives its specification for ``jensen latent fit --prior``.
+    """A prior for ``kernel=`` of Gaussian process estimators.
 
-    Sums and products of kernels are kernels.
+    ``str(kernel)`` is its specification for ``jensen latent fit --prior``. Sums and products of kernels are kernels.
+
+    Parameters
+    ----------
+    specification : str
+        A specification such as ``"gp(rbf, lengthscale~2)"``.
     """
 
     def __init__(self, specification: str) -> None:
@@ -67,11 +72,20 @@ def RBF(
     on: Sequence[str] | None = None,
     fixed: bool = False,
 ) -> Kernel:
-    """variance · exp(−½ (distance / lengthscale)²).
+    """The squared exponential kernel, variance · exp(−½ (distance / lengthscale)²).
 
-    Numbers are starting values, or fixed values with ``fixed``. ``ard`` gives each column its own lengthscale. ``on``
-    names columns, which are called ``x1``, ``x2``, … if the data have no names. The other kernels have the same
-    arguments.
+    Parameters
+    ----------
+    lengthscale : float or sequence of float, optional
+        Starting value of the lengthscale or, with ``ard``, one value for each column.
+    variance : float, optional
+        Starting value of the variance.
+    ard : bool
+        Whether each column has its own lengthscale.
+    on : sequence of str, optional
+        Columns that the kernel uses. The default is all columns. Columns without names are ``x1``, ``x2``, ….
+    fixed : bool
+        Whether to keep the given values instead of learning them.
     """
     return _process("rbf", lengthscale, variance, ard, on, fixed)
 
@@ -85,7 +99,10 @@ def Matern(
     on: Sequence[str] | None = None,
     fixed: bool = False,
 ) -> Kernel:
-    """A Matérn kernel with nu of 0.5, 1.5 or 2.5."""
+    """A Matérn kernel with smoothness ``nu`` of 0.5, 1.5 or 2.5.
+
+    The other parameters are those of ``RBF``.
+    """
     names = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
     if nu not in names:
         raise ValueError(f"nu={nu}: expected 0.5, 1.5 or 2.5")
@@ -93,10 +110,16 @@ def Matern(
 
 
 def Linear(*, variance: float | None = None, on: Sequence[str] | None = None, fixed: bool = False) -> Kernel:
-    """variance times the product of the points."""
+    """The linear kernel: the variance times the inner product of the inputs.
+
+    The parameters are those of ``RBF``.
+    """
     return _process("linear", None, variance, False, on, fixed)
 
 
 def Constant(*, variance: float | None = None, fixed: bool = False) -> Kernel:
-    """A constant covariance, which represents an unknown level."""
+    """The constant kernel, which models an unknown overall level.
+
+    The parameters are those of ``RBF``.
+    """
     return _process("constant", None, variance, False, None, fixed)

@@ -1,5 +1,4 @@
-"""The common part of latent Gaussian models: a fit to the columns of a matrix and predictions from it, by kind of
-response."""
+"""The common parts of latent Gaussian models: fits and predictions, by type of response."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from .. import _jensen
 from ._base import Array, Judged, encode, matrix, number, seed_of
 
-#: Columns beside the matrix, by name.
+#: Columns in addition to the matrix, by name.
 More = list[tuple[str, list[float]]]
 
 
@@ -24,9 +23,9 @@ More = list[tuple[str, list[float]]]
 class LatentGaussian(Judged):
     """A latent Gaussian model of y given the columns of X.
 
-    What is modelled by a response (``Classes``, ``Counts``, a regression's own ``fit``) stands beside what is modelled as its
-    prior, which is ``_prior``. Predictions need what the posterior is conditioned on, so that the data are kept, as in
-    scikit-learn's Gaussian processes.
+    A subclass for the response (``Classes``, ``Counts``, or the ``fit`` of a regression) provides the likelihood, and
+    ``_prior`` provides the prior. Predictions need the data, so the estimator keeps them, as scikit-learn's Gaussian
+    processes do.
     """
 
     bound: str | None = None
@@ -35,19 +34,19 @@ class LatentGaussian(Judged):
     hyperparameters: str = "integrate"
 
     def _prior(self) -> str:
-        """The prior's specification."""
+        """The specification of the prior."""
         raise NotImplementedError
 
     def _search(self) -> dict[str, Any]:
-        """The settings for hyperparameters."""
+        """Settings of the search for hyperparameters."""
         return {}
 
     def _read(self, info: dict[str, Any]) -> None:
         """Sets attributes from the results of the fit."""
 
     def _check(self, X: Any, y: Any) -> tuple[Array, npt.NDArray[Any]]:
-        """X and y, checked and kept."""
-        # One row has no standard deviation.
+        """Checks X and y, and returns them."""
+        # The standard deviation of a single row does not exist.
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=False, ensure_min_samples=2)
         return X, column_or_1d(y, warn=True)
 
@@ -61,7 +60,7 @@ class LatentGaussian(Judged):
     def _learn(
         self, X: Array, response: Array, likelihood: str, *, exposure: Any = None
     ) -> None:
-        """Fits; keeps data, request and posterior."""
+        """Fits the model, and keeps data, request and posterior."""
         self._columns = self._names()
         more: More = [(self._free("y"), response.tolist())]
         if exposure is not None:
@@ -90,18 +89,18 @@ class LatentGaussian(Judged):
         self._read(info)
 
     def _predict(self, X: Any, exposure: Any = None) -> tuple[Array, Array, Array]:
-        """Means and variances of the linear predictors, means of observations, at the rows of X."""
+        """Returns means and variances of the linear predictors, and expected observations, at the rows of X."""
         X = matrix(self, X, reset=False)
-        beside: More = []
+        columns: More = []
         if exposure is not None:
-            beside.append((self._free("exposure"), _positive("exposure", exposure, X).tolist()))
-        made = _jensen.predict_latent(
-            self._columns, self._X, self._more, self._request, self._posterior, X, beside, self.threads
+            columns.append((self._free("exposure"), _positive("exposure", exposure, X).tolist()))
+        mean, variance, expected, _ = _jensen.predict_latent(
+            self._columns, self._X, self._more, self._request, self._posterior, X, columns, self.threads
         )
-        return made[0], np.maximum(made[1], 0.0), made[2]
+        return mean, np.maximum(variance, 0.0), expected
 
     def _draw(self, X: Any, draws: int, random_state: Any) -> Array:
-        """Joint draws of the linear predictors at the rows of X, a row a draw."""
+        """Returns joint draws of the linear predictors at the rows of X, one draw per row."""
         X = matrix(self, X, reset=False)
         seed = seed_of(random_state)
         return _jensen.draw_latent(
@@ -109,7 +108,7 @@ class LatentGaussian(Judged):
         )
 
     def _free(self, name: str) -> str:
-        """A column's name that no column of X has."""
+        """Returns a name that no column of X has."""
         while name in self._columns:
             name += "_"
         return name
@@ -117,12 +116,12 @@ class LatentGaussian(Judged):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Classes(ClassifierMixin, LatentGaussian):
-    """A response of classes: a Bernoulli, probit or multinomial likelihood."""
+    """A categorical response with a Bernoulli, probit or multinomial likelihood."""
 
     link: str = "logit"
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Fits the model to the classes y of the rows of X."""
+        """Fit the model to the classes y of the rows of X."""
         X, y = self._check(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -138,13 +137,13 @@ class Classes(ClassifierMixin, LatentGaussian):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, one column each, averaged over the posterior."""
+        """Return the probabilities of the classes, averaged over the posterior, with one column for each class."""
         means = self._predict(X)[2]
-        # For two classes, the fit has the probability of the second.
+        # For two classes, the fit has only the probability of the second.
         return np.column_stack([1.0 - means[:, 0], means[:, 0]]) if means.shape[1] == 1 else means
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable classes."""
+        """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         classes: npt.NDArray[Any] = self.classes_[best]
         return classes
@@ -152,14 +151,14 @@ class Classes(ClassifierMixin, LatentGaussian):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Counts(RegressorMixin, LatentGaussian):
-    """A response of counts with a logarithmic link, and exposures."""
+    """A response of counts with exposures and a logarithmic link."""
 
     def _observed(self) -> str:
-        """The likelihood."""
+        """The specification of the likelihood."""
         return "poisson"
 
     def fit(self, X: Any, y: Any, exposure: Any = None) -> Any:
-        """Fits the model to the counts y of the rows of X."""
+        """Fit the model to the counts y of the rows of X."""
         X, y = self._check(X, y)
         values = np.asarray(y, dtype=np.float64)
         if (values < 0).any() or (values != np.floor(values)).any():
@@ -168,13 +167,15 @@ class Counts(RegressorMixin, LatentGaussian):
         return self
 
     def predict(self, X: Any, exposure: Any = None, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Expected counts at the rows of X, averaged over the posterior; with ``return_std`` also the standard deviations
-        of the logarithms of their rates."""
+        """Return expected counts at the rows of X, averaged over the posterior.
+
+        With ``return_std``, also return the posterior standard deviations of the log rates.
+        """
         _, variance, expected = self._predict(X, exposure)
         return (expected[:, 0], np.sqrt(variance[:, 0])) if return_std else expected[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the Poisson deviance that predictions explain, D²."""
+        """Return D², the explained share of the Poisson deviance."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def __sklearn_tags__(self) -> Any:

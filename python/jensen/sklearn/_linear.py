@@ -1,4 +1,4 @@
-"""Bayesian linear models with a Gaussian posterior of full covariance."""
+"""Bayesian generalised linear models with a Gaussian approximation of full covariance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Linear(LatentGaussian):
     intercept_variance: float | None = None
 
     def _names(self) -> list[str]:
-        # These names cannot clash with syntax of a specification, as the names of a user could.
+        # Unlike a user's column names, these names cannot clash with the syntax of a specification.
         return self._numbered()
 
     def _prior(self) -> str:
@@ -31,11 +31,11 @@ class _Linear(LatentGaussian):
         return prior
 
     def _read(self, info: dict[str, Any]) -> None:
-        """The effects, one row per predictor. A regression has one predictor."""
+        """Reads coefficients and intercepts, with one row per linear predictor. A regression has one linear predictor."""
         rows = {row["name"]: (row["mean"], row["sd"]) for row in info["parameters"]}
         several = max(len(getattr(self, "classes_", ())) - 1, 1)
         ends = [f".{k + 1}" for k in range(several)] if several > 1 else [""]
-        # Constant columns and copies of other columns have no separate effect, so they are omitted.
+        # The fit omits constant columns and copies of other columns, because they have no separate effect.
         none = (0.0, 0.0)
         effects = np.array([[rows.get(f"fixed[{name}]{end}", none) for name in self._columns] for end in ends])
         level = np.array([rows[f"intercept{end}"] if self.fit_intercept else (0.0, 0.0) for end in ends])
@@ -50,13 +50,16 @@ class _Linear(LatentGaussian):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianLinear(RegressorMixin, _Linear):
-    """Linear regression with normal priors. Given the variances, the posterior is exact.
+    """Bayesian linear regression with normal priors.
+
+    Given the variances, the posterior is exact.
 
     Parameters
     ----------
     prior_variance : float, optional
-        Prior variance of the effect of one standard deviation of a column (of the coefficients themselves with
-        ``standardise=False``), which has mean 0. By default the fit integrates over it.
+        Prior variance of the coefficients, whose prior mean is 0. It refers to columns in units of their standard
+        deviations or, with ``standardise=False``, to columns in their original units. By default the fit integrates
+        over it.
     noise_variance : float, optional
         Variance of the noise. By default the fit integrates over it.
     fit_intercept : bool
@@ -64,9 +67,10 @@ class BayesianLinear(RegressorMixin, _Linear):
     intercept_variance : float, optional
         Prior variance of the intercept. The default is a thousand times the variance of y.
     standardise : bool
-        Whether to fit y and the columns in standard deviations from their means. Results are in the original units.
+        Whether to standardise y and the columns for the fit. Results are always in the original units.
     hyperparameters : {"integrate", "point"}
-        Whether to integrate over variances without a given value, or to maximise the marginal likelihood over them.
+        Whether to integrate over variances without a given value, or to use the values that maximise the marginal
+        likelihood.
     bound, max_iter, random_state, threads
         As for ``GaussianProcessClassifier``.
 
@@ -77,15 +81,15 @@ class BayesianLinear(RegressorMixin, _Linear):
     intercept_, intercept_std_ : float
         Posterior mean and standard deviation of the intercept.
     log_marginal_likelihood_value_ : float
-        The log marginal likelihood at these variances, in nats.
+        Log marginal likelihood at ``hyperparameters_``, in nats.
     hyperparameters_, trusted_, verdict_, info_
-        The variances, the verdict on the fit, and the contents of ``fit.json``.
+        The variances by name, the verdict on the fit, and the contents of ``fit.json``.
     """
 
     noise_variance: float | None = None
 
     def fit(self, X: Any, y: Any) -> BayesianLinear:
-        """Fits the regression of y on the columns of X."""
+        """Fit the regression of y on the columns of X."""
         X, y = self._check(X, y)
         noise = self.noise_variance
         likelihood = "gaussian" if noise is None else f"gaussian(variance={float(noise)!r})"
@@ -93,8 +97,10 @@ class BayesianLinear(RegressorMixin, _Linear):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Posterior means at the rows of X; with ``return_std`` also standard deviations of a new observation,
-        including noise, as in scikit-learn's ``BayesianRidge``."""
+        """Return posterior means at the rows of X and, with ``return_std``, standard deviations of a new observation.
+
+        The standard deviations include noise, as in scikit-learn's ``BayesianRidge``.
+        """
         mean, variance, _ = self._predict(X)
         if not return_std:
             return mean[:, 0]
@@ -103,32 +109,32 @@ class BayesianLinear(RegressorMixin, _Linear):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianLogistic(Classes, _Linear):
-    """Logistic or probit regression with normal priors; multinomial with more than two classes.
+    """Bayesian logistic or probit regression with normal priors.
 
-    ``coef_`` and its standard deviations have one row for two classes, and otherwise one row for each class but the
-    last. The log odds are relative to the last class.
+    With more than two classes the regression is multinomial. ``coef_`` and ``coef_std_`` have one row for two classes,
+    and otherwise one row for each class except the last. Log odds are relative to the last class.
 
     Parameters
     ----------
     prior_variance : float or None
-        Prior variance of the effect of one standard deviation of a column; None integrates over it. 1 corresponds to
-        ``C=1`` of scikit-learn's ``LogisticRegression`` for standardised columns.
+        Prior variance of the coefficients, as for ``BayesianLinear``. The default of 1 corresponds to ``C=1`` of
+        scikit-learn's ``LogisticRegression`` with standardised columns. With None, the fit integrates over it.
     link : {"logit", "probit"}
-        The link for two classes.
+        Link function for two classes.
     bound : str, optional
-        The objective: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior in
-        Kullback–Leibler divergence.
+        The bound to maximise, as in ``jensen latent fit --bound``. The default, ``"exact"``, is the ELBO itself, and
+        gives the Gaussian closest to the posterior in Kullback–Leibler divergence.
     fit_intercept, intercept_variance, standardise, hyperparameters, max_iter, random_state, threads
         As for ``BayesianLinear``.
 
     Attributes
     ----------
     classes_ : array
-        The classes.
+        Labels of the classes.
     coef_, coef_std_, intercept_, intercept_std_ : array
-        Posterior means and standard deviations.
+        Posterior means and standard deviations of coefficients and intercepts.
     log_marginal_likelihood_value_ : float
-        A lower bound on the log marginal likelihood, in nats.
+        Lower bound on the log marginal likelihood, in nats.
     hyperparameters_, trusted_, verdict_, info_
         As for ``BayesianLinear``.
     """
@@ -138,8 +144,9 @@ class BayesianLogistic(Classes, _Linear):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianPoisson(Counts, _Linear):
-    """Poisson regression with normal priors and a logarithmic link.
+    """Bayesian Poisson regression with normal priors and a logarithmic link.
 
-    Parameters and attributes are those of ``BayesianLinear``, without noise. ``fit`` and ``predict`` accept exposures,
-    to which expected counts are proportional. ``score`` is the share of the Poisson deviance that predictions explain.
+    Parameters and attributes are those of ``BayesianLinear``, except the noise variance. ``fit`` and ``predict`` accept
+    exposures; expected counts are proportional to them. ``score`` returns D², the explained share of the Poisson
+    deviance.
     """

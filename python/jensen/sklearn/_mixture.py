@@ -17,19 +17,20 @@ from ._points import Points, covariances, shape_of
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianGaussianMixture(Scored, DensityMixin, Points):
-    """A variational mixture of Gaussians, as in ``jensen mixture fit``. NaN values are missing, and the fit integrates
-    them out.
+    """A Bayesian mixture of Gaussians by variational inference, as in ``jensen mixture fit``.
+
+    NaN marks a missing value, which the fit integrates out.
 
     Parameters
     ----------
     n_components : int
         Number of components.
     covariance_type : {"full", "diag"}
-        Shape of the covariance matrices.
+        Structure of the covariance matrices.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights. The default is 1.
     mean_precision_prior : float, optional
-        Weight of the prior mean, which is the mean of the data, in points. The default is 0.1.
+        Weight of the prior mean, in points. The prior mean is the mean of the data. The default is 0.1.
     variance_prior : float, optional
         Prior variance within a component, as a share of each column's variance. The default is 0.1.
     variance_prior_weight : float, optional
@@ -37,29 +38,29 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     standardise : bool
         Whether to standardise the columns. Results are always in the units of X.
     n_init : int, optional
-        Number of starts, of which the fit keeps the one with the best bound. The default is 5, or 1 with
+        Number of starts. The fit keeps the start with the best bound. The default is 5, or 1 with
         ``batch_size``.
     temper : str
-        Temperature policy, as in the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
+        Temperature policy, in the notation of the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
         ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES[:A:B]]]"``.
     batch_size : int, optional
-        Points of a minibatch. By default every iteration uses all points.
+        Number of points in a minibatch. By default each iteration uses all points.
     max_iter : int
         Largest number of iterations, or of passes over the points with ``batch_size``.
     tol : float
-        The fit has converged when the bound changes by less than this share of itself in three iterations.
+        Convergence tolerance: the fit ends when the bound changes by less than this relative amount in three iterations.
     random_state : int, RandomState or None
-        Seed; None draws one from NumPy's generator.
+        Seed. None draws a seed from NumPy's global generator.
     threads : int, optional
         Number of threads. The default is all threads of the machine. Results do not depend on it.
 
     Attributes
     ----------
     weights_, means_, covariances_ : array
-        Expected weights and means of the components, and inverses of their expected precisions, the heaviest component
-            first.
+        Posterior means of the weights and means, and inverses of the expected precisions. Components are in order of
+        decreasing weight.
     lower_bound_ : float
-        The evidence lower bound, in nats.
+        Evidence lower bound, in nats.
     converged_, n_iter_
         Whether the bound converged, and the number of iterations.
     trusted_, verdict_, info_
@@ -98,7 +99,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return super()._method() | (batches if self.batch_size else {})
 
     def fit(self, X: Any, y: Any = None) -> BayesianGaussianMixture:
-        """Fits the mixture to the rows of X."""
+        """Fit the mixture to the rows of X."""
         X = matrix(self, X, reset=True, ensure_all_finite=self._finite)
         info = self._learn(X)
         rows = info["components"]
@@ -108,24 +109,24 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
-        """Fits the mixture and returns the component of each row."""
+        """Fit the mixture, and return the most probable component of each row."""
         return self.fit(X).predict(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the components under the posterior predictive distribution, one row per row of X."""
+        """Return the posterior predictive probabilities of the components, one row per row of X."""
         return self._explain(X)[0]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """The component with the largest responsibility."""
+        """Return the most probable component of each row."""
         labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
         return labels
 
     def score_samples(self, X: Any) -> Array:
-        """The log density of every row under the posterior predictive distribution, a mixture of Student's t, in nats."""
+        """Return the posterior predictive log density of each row, in nats. The density is a mixture of Student's t."""
         return self._explain(X)[1]
 
     def sample(self, n_samples: int = 1) -> tuple[Array, npt.NDArray[np.int64]]:
-        """Draws of points from the expected components, and the component of each."""
+        """Return random points from Gaussians with ``means_`` and ``covariances_``, and the component of each point."""
         at_least_one("n_samples", n_samples)
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
@@ -135,12 +136,12 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 
 
 def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
-    """A draw of a normal distribution with a covariance matrix, or variances."""
+    """Draws a point from a normal distribution with this covariance matrix, or these variances."""
     z = rng.standard_normal(len(mean))
     if covariance.ndim == 1:
         drawn: Array = mean + np.sqrt(covariance) * z
         return drawn
-    # Constant columns, and copies of columns in other units, have no variance of their own.
+    # The covariance is singular if a column is constant or a multiple of another.
     variances, axes = np.linalg.eigh(covariance)
-    turned: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
-    return turned
+    draw: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
+    return draw

@@ -1,4 +1,4 @@
-"""The parts that models of points, the rows of X, share."""
+"""The common parts of models whose rows of X are points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHAPES = {"full": "full", "diag": "diagonal"}
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Points(Judged):
-    """A model of the rows of X: the best of several starts."""
+    """A model of the rows of X, which keeps the best of several starts."""
 
     n_components: int = field(default=1, kw_only=False)
     n_init: int | None = None
@@ -24,9 +24,9 @@ class Points(Judged):
     max_iter: int = 1000
     tol: float = 1e-7
 
-    #: Its name in the library.
+    #: Name of the model in the library.
     _kind: ClassVar[str]
-    #: The allowed values of a row: finite ones, or also missing ones.
+    #: Allowed values in X: True for finite values, ``"allow-nan"`` for missing values too.
     _finite: ClassVar[bool | str] = True
 
     def _own(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Points(Judged):
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})
 
     def _learn(self, X: Array, lengths: Sequence[int] = ()) -> dict[str, Any]:
-        """Keeps the start with the best bound. Starts use consecutive seeds, beginning with the given one."""
+        """Fits from several starts with consecutive seeds, and keeps the best bound."""
         if self.n_init is not None:
             at_least_one("n_init", self.n_init)
         at_least_one("n_components", self.n_components)
@@ -53,19 +53,19 @@ class Points(Judged):
         return info
 
     def _explain(self, X: Any, lengths: Sequence[int] = ()) -> tuple[Array, Array]:
-        """Assignments of the rows of X, and bounds of their log predictive densities."""
+        """Returns assignments of the rows of X, and lower bounds on their log predictive densities in nats."""
         X = matrix(self, X, reset=False, ensure_all_finite=self._finite)
         return _jensen.explain_points(X, lengths, self._request(0), self._kept, self.threads)
 
 
 def shape_of(covariance_type: str) -> str:
-    """The library's word for a shape of covariance matrices."""
+    """Returns the library's name of a covariance type."""
     if covariance_type not in _SHAPES:
         raise ValueError(f"covariance_type={covariance_type!r}: expected 'full' or 'diag'")
     return _SHAPES[covariance_type]
 
 
 def covariances(rows: list[dict[str, Any]], width: int, covariance_type: str) -> Array:
-    """Covariance matrices, or variances, of the rows of a summary."""
+    """Returns covariance matrices, or variances, of the components in a summary."""
     flat = np.array([row["covariance"] for row in rows])
     return flat.reshape(len(rows), width, width) if covariance_type == "full" else flat

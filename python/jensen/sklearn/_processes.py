@@ -20,72 +20,73 @@ class _GaussianProcess(LatentGaussian):
     n_starts: int = 1
 
     def _prior(self) -> str:
-        """The prior's specification; a bare word is a kernel."""
+        """The specification of the prior. A single word is the name of a kernel."""
         text = str(self.kernel).strip()
         return f"gp({text})" if text.replace("_", "").isalnum() else text
 
     def _search(self) -> dict[str, Any]:
         several = self.learn_hyperparameters and self.n_starts > 1
         starts = self.n_starts if several else None
-        told: dict[str, Any] = {"fixed": not self.learn_hyperparameters, "restarts": starts}
-        return told if self.learn_hyperparameters else {**told, "hyperparameters": None}
+        settings: dict[str, Any] = {"fixed": not self.learn_hyperparameters, "restarts": starts}
+        return settings if self.learn_hyperparameters else {**settings, "hyperparameters": None}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GaussianProcessClassifier(Classes, _GaussianProcess):
-    """Gaussian process classification: ``jensen latent fit`` with a Bernoulli, probit or multinomial likelihood.
+    """Gaussian process classification with a Bernoulli, probit or multinomial likelihood, as in ``jensen latent fit``.
 
-    The posterior is the Gaussian that maximises a lower bound on the log marginal likelihood, and a fit is trusted when
-    its checks show that the bound is at its maximum and tight. Time grows with the cube of the number of rows.
+    The approximate posterior is the Gaussian that maximises a lower bound on the log marginal likelihood. A fit is
+    trusted if checks show that the bound is tight and at its maximum. Time grows with the cube of the number of rows.
 
     Parameters
     ----------
     kernel : str or Kernel
-        A prior as the command takes it (``"gp(rbf, ard) + gp(linear)"``), a kernel's name (``"matern52"``), or an
-        object such as ``RBF(2.0) * Linear()``.
+        The prior: the name of a kernel (``"matern52"``), a specification in the notation of the command
+        (``"gp(rbf, ard) + gp(linear)"``), or an object such as ``RBF(2.0) * Linear()``.
     link : {"logit", "probit"}
-        The link for two classes; more than two classes have multinomial logits.
+        Link function for two classes. More than two classes have multinomial logits.
     bound : str, optional
-        The objective. The default is the expectation itself. ``"tilted"`` has a dual, which certifies the distance of
-        the bound from its maximum, but it learns variances that are too small.
+        The bound to maximise, as in ``jensen latent fit --bound``. The default, ``"exact"``, is the ELBO itself.
+        ``"tilted"`` has a dual, which certifies the distance of the bound from its maximum, but learns variances that
+        are too small.
     standardise : bool
-        Standardise columns and normal responses for the fit; results are in the units of the data.
+        Whether to standardise columns and Gaussian responses for the fit. Results are always in the original units.
     hyperparameters : {"integrate", "point"}
-        Integrate over what the kernel leaves free, or maximise the bound over it.
+        Whether to integrate over hyperparameters without a fixed value, or to maximise the bound over them.
     learn_hyperparameters : bool
-        Whether it is learnt at all.
+        Whether to learn hyperparameters, instead of keeping their starting values.
     n_starts : int
-        Searches for hyperparameters, the first from their starting values.
+        Number of searches for hyperparameters. The first search begins at their starting values.
     max_iter : int, optional
         Largest number of iterations.
     random_state : int, RandomState or None
-        Seed of the starts beyond the first.
+        Seed of the other searches.
     threads : int, optional
-        The default is all cores of the machine.
+        Number of threads. The default is all threads of the machine. Results do not depend on it.
 
     Attributes
     ----------
     classes_ : array
-        The classes.
+        Labels of the classes.
     hyperparameters_ : dict
         Hyperparameters by name, such as ``"gp.lengthscale"``.
     log_marginal_likelihood_value_ : float
-        The lower bound on the log marginal likelihood, in nats.
+        Lower bound on the log marginal likelihood, in nats.
     trusted_, verdict_, info_
-        Whether the fit is trusted, its verdict, and the contents of ``fit.json``.
+        The verdict on the fit, and the contents of ``fit.json``.
     """
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
-    """Gaussian process regression: ``jensen latent fit`` with a Gaussian or Student-t likelihood.
+    """Gaussian process regression with a Gaussian or Student-t likelihood, as in ``jensen latent fit``.
 
     Parameters
     ----------
     noise_variance : float, optional
         Variance of the noise. By default the fit learns it.
     likelihood : str, optional
-        Another likelihood than ``gaussian``, such as ``"student-t"``.
+        Specification of the likelihood, such as ``"student-t"``. The default is ``"gaussian"``.
 
     The other parameters and attributes are those of ``GaussianProcessClassifier``.
     """
@@ -94,7 +95,7 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
     likelihood: str | None = None
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
-        """Fits the process to the values y of the rows of X."""
+        """Fit the process to the values y at the rows of X."""
         X, y = self._check(X, y)
         values = np.asarray(y, dtype=np.float64)
         likelihood = self.likelihood or "gaussian"
@@ -106,13 +107,15 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Posterior means of the function at the rows of X, and its standard deviations with ``return_std``, all
-        without noise."""
+        """Return posterior means of the function at the rows of X and, with ``return_std``, its standard deviations.
+
+        Neither includes noise.
+        """
         mean, variance, _ = self._predict(X)
         return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Joint draws of the function at the rows of X from its posterior, without noise. Each column is one draw."""
+        """Return joint posterior draws of the function at the rows of X, without noise. Each column is one draw."""
         at_least_one("n_samples", n_samples)
         drawn: Array = self._draw(X, n_samples, random_state).T
         return drawn
@@ -120,16 +123,15 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GaussianProcessCountRegressor(Counts, _GaussianProcess):
-    """Gaussian process regression of counts, with a logarithmic link: ``jensen latent fit`` with a Poisson or negative
-    binomial likelihood.
+    """Gaussian process regression of counts with a logarithmic link, as in ``jensen latent fit``.
 
-    ``fit`` and ``predict`` take exposures, of which expected counts are multiples. ``score`` is the share of the
-    Poisson deviance that predictions explain.
+    The likelihood is Poisson or negative binomial. ``fit`` and ``predict`` accept exposures; expected counts are
+    proportional to them. ``score`` returns D², the explained share of the Poisson deviance.
 
     Parameters
     ----------
     likelihood : str
-        ``"poisson"``, ``"negative-binomial"`` (its size is learnt) or ``"negative-binomial(size=…)"``.
+        ``"poisson"``, ``"negative-binomial"``, which learns its size, or ``"negative-binomial(size=…)"``.
 
     The other parameters and attributes are those of ``GaussianProcessClassifier``.
     """

@@ -16,69 +16,70 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from .. import _jensen
 from ._base import Array, Judged, at_least_one, encode, number, seed_of
 
-#: The file of a corpus, or a matrix of counts, a row a document.
+#: The path of a corpus, or a matrix of counts with one row per document.
 Documents = Any
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
-    """Latent Dirichlet allocation by stochastic variational inference: ``jensen topics``.
+    """Latent Dirichlet allocation by stochastic variational inference, as in ``jensen topics fit``.
 
-    X is a matrix of counts with a row for each document and a column for each word, or the path of a corpus that
-    ``jensen topics build`` wrote. The matrix is dense or sparse; a sparse one stays sparse. The same documents
-    and the same ``random_state`` give the topics of the command, bit for bit.
+    X is a dense or sparse matrix of counts with one row per document and one column per word, or the path of a corpus
+    that ``jensen topics build`` wrote. A sparse matrix stays sparse. The same documents and the same ``random_state``
+    give the topics of the command, bit for bit.
 
     Parameters
     ----------
     n_components : int
         Number of topics.
     doc_topic_prior, topic_word_prior : float, optional
-        Dirichlet parameters of topic and word proportions; the defaults are ``5 / n_components``, at most 0.1 and 0.05,
-        and ``1 / n_components`` for both with the mean field.
+        Dirichlet parameters of topic proportions and word proportions. The defaults are ``5 / n_components``, but at
+        most 0.1 and 0.05. With ``inference="mean-field"`` both defaults are ``1 / n_components``.
     learn_alpha, learn_eta : str
-        ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass. ``learn_alpha``
-        also takes ``"asymmetric"``, which learns a number for each topic.
+        ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (``learn_alpha``) or words (``learn_eta``)
+        after the first pass. ``learn_alpha="asymmetric"`` learns a number for each topic.
     inference : str, optional
         ``"cvb0"``, collapsed variational inference of zeroth order, or ``"mean-field"``, which finds fewer topics. The
-        mean field is the default with a temperature policy, because collapsed inference takes none.
+        default is ``"cvb0"``, or ``"mean-field"`` with a temperature policy, because ``"cvb0"`` supports none.
     start : str, optional
-        ``"documents"`` to start at words of documents that are unlike each other, or ``"random"``; the latter is the
-        mean field's default.
+        Initial topics: ``"documents"`` for words of dissimilar documents, or ``"random"``. The default is
+        ``"documents"``, or ``"random"`` with ``inference="mean-field"``.
     mean_change_tol : float
-        A document's local step ends when its expected counts change by less than this share of its tokens.
+        Convergence tolerance of a document's local step: the step ends when expected counts change by less than this
+        share of the document's tokens.
     temper : str
         Temperature policy, in the notation of the command: ``"none"``, ``"anneal=PASSES[:FROM]"``,
         ``"schedule=PASS:T,…"``, ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or
         ``"local[=PASSES[:TEMPERATURES[:A:B]]]"``.
     max_iter : float
-        Passes over the documents; fractions are allowed.
+        Number of passes over the documents. Fractions are allowed.
     batch_size : int
-        Documents of a minibatch.
+        Number of documents in a minibatch.
     learning_decay, learning_offset : float
-        κ and τ of the step sizes (τ + t)^−κ.
+        Parameters κ and τ of the step sizes (τ + t)^−κ.
     max_seconds : float, optional
         Time limit. A fit that reaches it is not trusted.
     random_state : int, RandomState or None
-        Seed; None draws one from NumPy's generator.
+        Seed. None draws a seed from NumPy's global generator.
     threads : int, optional
-        The default is all cores of the machine. Results do not depend on it.
+        Number of threads. The default is all threads of the machine. Results do not depend on it.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Dirichlet parameters λ of the topics' word proportions.
     vocabulary_ : list of str
-        The words by column, after a fit to a corpus.
+        Word of each column, after a fit to a corpus.
     doc_topic_prior_, topic_word_prior_ : float or array, float
-        Dirichlet parameters; that of topic proportions is an array, one for each topic, where they differ.
+        Dirichlet parameters of the fit. ``doc_topic_prior_`` is an array if the topics have different parameters.
     bound_ : float
         Evidence lower bound of the untempered model in nats, estimated from a sample of the documents.
     n_iter_ : int
-        Passes made, rounded up.
+        Number of passes, rounded up.
     n_batch_iter_ : int
-        Minibatches taken, those of earlier calls of ``partial_fit`` included.
+        Number of minibatches, including earlier calls of ``partial_fit``.
     trusted_, verdict_, info_
-        Whether the fit is trusted, its verdict, and the contents of ``fit.json``.
+        The verdict on the fit, and the contents of ``fit.json``.
     """
 
     n_components: int = field(default=10, kw_only=False)
@@ -97,14 +98,16 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     max_seconds: float | None = None
 
     def fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
-        """Learns topics from documents."""
+        """Learn topics from documents."""
         at_least_one("n_components", self.n_components)
         documents = self._documents(X, reset=True)
         return self._learn(documents, None, self.temper, self.max_iter)
 
     def partial_fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
-        """Learns from new documents in one pass, as ``jensen topics update`` does. The sequence of step sizes
-        continues, and old and new documents count together."""
+        """Learn from new documents in one pass, as ``jensen topics update`` does.
+
+        The sequence of step sizes continues, and the topics represent old and new documents together.
+        """
         new = not hasattr(self, "components_")
         documents = self._documents(X, reset=new)
         # A temperature schedule suits a new fit only; an update starts with learnt topics.
@@ -135,8 +138,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             "max_seconds": self.max_seconds,
             "seed": seed,
         }
-        made = _jensen.fit_topics(documents, start, encode(request), self.threads)
-        summary, components, priors, self.topic_word_prior_, steps, population, words, self._collapsed = made
+        result = _jensen.fit_topics(documents, start, encode(request), self.threads)
+        summary, components, priors, self.topic_word_prior_, steps, population, words, self._collapsed = result
         self.doc_topic_prior_ = priors[0] if len(set(priors)) == 1 else np.array(priors)
         self.components_: Array = components
         self.n_batch_iter_ = int(steps)
@@ -145,7 +148,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.vocabulary_ = words
             self.n_features_in_ = len(words)
         elif start is None and hasattr(self, "vocabulary_"):
-            # Left by an earlier fit to a corpus.
+            # An earlier fit to a corpus left it.
             del self.vocabulary_
         info = self._judge(summary)
         self.bound_ = number(info["elbo"])
@@ -155,31 +158,30 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self
 
     def transform(self, X: Documents) -> Array:
-        """Expected topic proportions of documents, a row each; of a corpus those to learn from."""
+        """Return expected topic proportions, one row per document. For a corpus, the rows are its training documents."""
         check_is_fitted(self)
         return _jensen.topic_proportions(self._documents(X, reset=False), self._model(), self.threads)
 
     def score(self, X: Documents, y: Any = None) -> float:
-        """Mean log predictive probability of a word in nats, by document completion: the tokens of a document are
-        split in halves, the first gives its topics and the second is scored. Of a corpus, over its held-out
-        documents.
+        """Return the mean log predictive probability of a word, in nats, by document completion.
 
-        Unlike scikit-learn's, which is a bound and grows with the number of documents, scores of different X can be
-        compared.
+        The method infers the topics of each document from half of its tokens, and scores the other half. For a corpus it
+        scores the held-out documents. Scores of different X are comparable, unlike scores of scikit-learn, which are
+        bounds that grow with the number of documents.
         """
         check_is_fitted(self)
         documents = self._documents(X, reset=False)
         score, _, words, _ = _jensen.topic_completion(documents, self._model(), self._seed, self.threads)
         if words == 0:
-            raise ValueError("no document holds two words, of which one could be scored")
+            raise ValueError("no document has two words, so none can be scored")
         return score
 
     def perplexity(self, X: Documents) -> float:
-        """exp(−score)."""
+        """Return the perplexity, exp(−score)."""
         return math.exp(-self.score(X))
 
     def top_words(self, n: int = 10, names: Any = None) -> list[list[str]]:
-        """The most probable words of each topic; ``names`` are those of the columns, where X had none."""
+        """Return the ``n`` most probable words of each topic. ``names`` has the words of the columns if X had no names."""
         check_is_fitted(self)
         if names is None:
             names = getattr(self, "vocabulary_", getattr(self, "feature_names_in_", None))
@@ -200,7 +202,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return (components, alpha, eta, self.n_batch_iter_, self.n_documents_, words, self._collapsed)
 
     def _documents(self, X: Documents, *, reset: bool) -> Any:
-        """The path of a corpus, or rows in compressed form: starts, columns, counts, number of columns."""
+        """Returns the path of a corpus, or the matrix in compressed form: starts of rows, columns, counts, number of columns."""
         if isinstance(X, (str, os.PathLike)):
             return os.fspath(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])

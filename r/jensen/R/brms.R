@@ -15,7 +15,7 @@
 #' @param seed The seed: the same seed gives the same draws.
 #' @param approximation The family of the approximation, as in the flag `--family` of the command.
 #' @param refine,method,max_seconds,threads,init,out,progress As for `$fit()` of a [jensen_model].
-#' @return A `brmsfit`. All its methods work except those that need chains (`nuts_params()`) or a compiled program
+#' @return A `brmsfit`. All its methods work, except methods for chains (`nuts_params()`) or compiled programs
 #'   (`log_prob()`, `bridge_sampler()`). It also has the class `brmsfit_jensen`: printing it or its summary shows the
 #'   verdict first, and `update()` fits again with the command. `$jensen` is a list with the verdict, `trusted`, `elbo`,
 #'   `khat` and the `folder` of the fit. For a refined fit it also has `log_evidence` and `ess`, the smallest effective
@@ -51,33 +51,33 @@ brm_jensen <- function(formula, data, family = stats::gaussian(), prior = NULL, 
   complete(model, flags, out, progress)
 }
 
-# What data are called in a summary: the expression, where it is one that can be read.
+# The name of the data in a summary: the expression, if it is short.
 data_name <- function(expression) {
   text <- deparse(expression)
   if (length(text) == 1 && nchar(text) <= 50) text else "data"
 }
 
-# Arguments of brm_jensen() that are flags of the command, whatever brm() calls by these names.
+# Arguments of brm_jensen() that are flags of the command, even if brm() has arguments of the same names.
 OWN <- c("draws", "seed", "refine", "method", "approximation", "max_seconds", "threads", "init")
 
-# Arguments of brm() that say how chains are run and programs compiled.
+# Arguments of brm() that control chains and the compilation of programs.
 CHAINS <- c("chains", "iter", "warmup", "thin", "cores", "control", "algorithm", "backend", "opencl", "future", "silent",
             "refresh", "save_model", "stan_model_args", "file", "file_refit", "empty", "rename", "fit", "inits")
 
-# What of `...` is for brm(), and what are flags of the command.
+# Splits `...` into arguments of brm() and flags of the command.
 split_arguments <- function(dots) {
   ignored <- intersect(names(dots), CHAINS)
-  # How much brm() says is asked for by functions of brms that fit anew.
-  told <- setdiff(ignored, c("refresh", "silent"))
-  if (length(told)) {
-    message("There are no chains and no compiler: ignored ", paste0("`", told, "`", collapse = ", "))
+  # Functions of brms that refit a model set these, so they deserve no message.
+  meaningless <- setdiff(ignored, c("refresh", "silent"))
+  if (length(meaningless)) {
+    message("There are no chains and no compiler: ignored ", paste0("`", meaningless, "`", collapse = ", "))
   }
   dots <- dots[setdiff(names(dots), ignored)]
   model <- names(dots) %in% names(formals(brms::brm))
   list(model = dots[model], flags = dots[!model])
 }
 
-# Fits a brmsfit without draws, and gives it draws, names and verdict.
+# Fits the model of a brmsfit without draws, and adds draws, names and verdict.
 complete <- function(model, flags, out, progress) {
   # `brms::threading()` is a list.
   if (is.list(flags$threads)) {
@@ -104,7 +104,7 @@ complete <- function(model, flags, out, progress) {
   model
 }
 
-# Whether draws are chosen by their importance: those of a refinement that is made in any case have equal weights.
+# Whether to resample the draws by their importance weights. Draws of a certain refinement have equal weights.
 resamples <- function(flags) !identical(flags$refine, "always")
 
 # Parameters that brms does not keep.
@@ -112,7 +112,7 @@ hidden_parameters <- function(model) {
   utils::getFromNamespace("exclude_pars", "brms")(model)
 }
 
-# The draws as rstan's class, which brms keeps them in: one chain without warm-up.
+# Converts the draws to rstan's class, in which brms stores them: one chain without warm-up.
 as_stanfit <- function(fit, hidden) {
   draws <- unclass(fit$draws())
   base <- sub("\\[.*$", "", colnames(draws))
@@ -148,7 +148,7 @@ as_stanfit <- function(fit, hidden) {
   )
 }
 
-# The extents of a variable by the names of its scalars, the last of which has the largest indices.
+# The extents of a variable from the names of its scalars. The last name has the largest indices.
 extents <- function(names) {
   last <- names[[length(names)]]
   if (!endsWith(last, "]")) {
@@ -159,11 +159,11 @@ extents <- function(names) {
 
 #' Update a model of brms
 #'
-#' Changes the formula, the data or other arguments of a fit of [brm_jensen()], and fits it anew.
+#' Changes the formula, the data or other arguments of a fit of [brm_jensen()], and fits the model again.
 #'
 #' @param object A fit of [brm_jensen()].
 #' @param formula.,newdata As for `update()` of a `brmsfit`.
-#' @param ... Arguments of [brm_jensen()]; those not given stay.
+#' @param ... Arguments of [brm_jensen()]. Other arguments keep their values.
 #' @param out,progress As for [brm_jensen()].
 #' @return A `brmsfit` with the verdict of the new fit.
 #' @export
@@ -174,7 +174,7 @@ update.brmsfit_jensen <- function(object, formula., newdata = NULL, ..., out = N
   given <- split_arguments(dots[!own])
   flags <- c(given$flags, dots[own])
   names(flags)[names(flags) == "approximation"] <- "family"
-  # brms changes all but the program, which it would compile.
+  # brms updates everything except the program, because it would compile a new program.
   class(object) <- setdiff(class(object), "brmsfit_jensen")
   arguments <- c(list(object = object, newdata = newdata, recompile = FALSE, testmode = TRUE), given$model)
   if (!missing(formula.)) {
@@ -204,7 +204,7 @@ summary.brmsfit_jensen <- function(object, ...) {
 print.brmssummary_jensen <- function(x, ...) {
   cat("Verdict: ", x$jensen$verdict, "\n", sep = "")
   if (!is.null(x$jensen$ess)) {
-    cat(sprintf("Refined: %.0f or more of %d draws are effective; the columns below count them as independent\n",
+    cat(sprintf("Refined: at least %.0f of %d draws are effective; the columns below assume independent draws\n",
                 x$jensen$ess, x$iter))
   }
   NextMethod()
@@ -218,5 +218,5 @@ print.brmsfit_jensen <- function(x, digits = 2, ...) {
 
 #' @exportS3Method bayesplot::nuts_params
 nuts_params.brmsfit_jensen <- function(object, ...) {
-  fail("there is no sampler whose parameters could be shown: look at the verdict, `$jensen`")
+  fail("a variational fit has no sampler parameters: see the verdict in `$jensen`")
 }

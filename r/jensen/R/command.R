@@ -1,14 +1,14 @@
-# The command as a process: arguments in, exit code and output out.
+# Runs the command as a process.
 
 # Exit codes of the command that come with results.
 DONE <- 0L
 UNTRUSTED <- 4L
 
-# Seconds that an interrupted run may take to write what it has.
+# Seconds that an interrupted run may take to write its results.
 PATIENCE <- 60
 
-# Runs the command. Its standard error goes to the console as it comes where `progress` is, but for the steps of `--verbose`,
-# which are shown on one line that is written over. Exit codes without results are errors.
+# Runs the command and returns its output. With `progress`, one line of the console shows the current step of `--verbose`.
+# Exit codes without results are errors.
 run_jensen <- function(arguments, progress = FALSE, folder = NULL, accept = c(DONE, UNTRUSTED)) {
   command <- jensen_path()
   if (progress) {
@@ -50,7 +50,7 @@ run_jensen <- function(arguments, progress = FALSE, folder = NULL, accept = c(DO
   list(stdout = text, stderr = message, exit = status)
 }
 
-# A step as `--verbose` says it.
+# A step in the output of `--verbose`.
 STEP <- "^\\[ *[0-9.]+ s\\] "
 
 show_step <- function(line) {
@@ -59,7 +59,7 @@ show_step <- function(line) {
   utils::flush.console()
 }
 
-# Ends a run that the user has interrupted; it writes results and a checkpoint first.
+# Ends a run that the user interrupted. The command writes results and a checkpoint first.
 interrupted <- function(process, folder) {
   process$interrupt()
   process$wait(timeout = 1000 * PATIENCE)
@@ -76,7 +76,7 @@ fail <- function(message, class = NULL, ...) {
   ))
 }
 
-# Says what the command says that is no failure.
+# Shows messages of the command that are no errors.
 remark <- function(text) {
   if (nzchar(text)) {
     message(text)
@@ -91,17 +91,18 @@ distrust <- function(verdict) {
   ))
 }
 
-# A package that is suggested and now needed.
+# Raises an error if a suggested package is not installed.
 need <- function(package, what) {
   if (!requireNamespace(package, quietly = TRUE)) {
     fail(sprintf("%s needs the package %s: install.packages(\"%s\")", what, package, package))
   }
 }
 
-# Flags of the command from named arguments: NULL, NA and FALSE are left out, TRUE stands alone, `a_b` becomes `--a-b`.
+# Converts named arguments to flags of the command: `a_b` becomes `--a-b`. TRUE gives a flag without a value. NULL, NA and
+# FALSE give none.
 flags_of <- function(arguments) {
   if (length(arguments) && (is.null(names(arguments)) || !all(nzchar(names(arguments))))) {
-    fail("arguments that are flags of the command have names, such as max_iters = 1000")
+    fail("flags of the command must be named arguments, such as max_iters = 1000")
   }
   flags <- Map(flag_of, names(arguments), arguments)
   as.character(unlist(flags, use.names = FALSE))
@@ -126,10 +127,10 @@ flag_of <- function(name, value) {
   as.vector(rbind(flag, number_text(value)))
 }
 
-# Flags whose values are one list with commas.
+# Flags whose values are joined by commas.
 LISTS <- c("save", "covariance_of")
 
-# Numbers with all their digits, other values as they are.
+# Formats numbers with all their digits. Other values stay unchanged.
 number_text <- function(x) {
   if (!is.numeric(x)) {
     return(path.expand(as.character(x)))

@@ -1,13 +1,13 @@
 # R values as Stan JSON.
 
-# A list of values as one JSON object. `dims` has the number of dimensions that a program declares for each; what it does not
-# name is a scalar where it has length one and no dimensions.
+# Converts a list of values to one JSON object. `dims` has the number of dimensions that a program declares for each value.
+# A value that it does not name is a scalar if it has length one and no dimensions.
 stan_json <- function(data, dims = integer()) {
   if (inherits(data, "environment")) {
     data <- as.list(data)
   }
   if (!is.list(data) || (length(data) && (is.null(names(data)) || !all(nzchar(names(data)))))) {
-    fail("data are a list with a name for every value, such as list(N = 3, y = c(1.5, 2, 4))")
+    fail("data must be a list with a name for every value, such as list(N = 3, y = c(1.5, 2, 4))")
   }
   texts <- vapply(names(data), function(name) json_value(data[[name]], name, dims[name]), "")
   names <- vapply(names(data), jsonlite::toJSON, "", auto_unbox = TRUE)
@@ -26,7 +26,7 @@ json_value <- function(x, name, rank) {
   json_array(with_rank(x, rank))
 }
 
-# A list of values of one shape is an array of them; a tuple of the language is a list with the names 1, 2, ...
+# A list of values of one shape becomes an array. A list with the names 1, 2, ... is a tuple of Stan.
 json_list <- function(x, name, rank) {
   if (identical(names(x), as.character(seq_along(x))) && length(x)) {
     slots <- vapply(x, json_value, "", name = name, rank = NA)
@@ -36,7 +36,7 @@ json_list <- function(x, name, rank) {
   paste0("[", paste(elements, collapse = ", "), "]")
 }
 
-# Factors and logical values are whole numbers, tables and data frames are arrays.
+# Converts factors and logical values to whole numbers, and tables and data frames to arrays.
 plain_numbers <- function(x, name) {
   if (is.data.frame(x)) {
     x <- data.matrix(x)
@@ -47,22 +47,22 @@ plain_numbers <- function(x, name) {
     dim(x) <- shape
   }
   if (inherits(x, c("Date", "POSIXt", "difftime")) || !is.numeric(x)) {
-    fail(sprintf("`%s` is of class %s, which is no data of a Stan program: give numbers, factors or logical values",
+    fail(sprintf("`%s` is of class %s, which Stan programs cannot read: give numbers, factors or logical values",
                  name, paste(class(x), collapse = "/")))
   }
   if (anyNA(x) && !all(is.nan(x[is.na(x)]))) {
-    fail(sprintf("`%s` has missing values, which Stan does not know: leave them out, or declare them as parameters", name))
+    fail(sprintf("`%s` has missing values, which Stan does not support: omit them, or declare them as parameters", name))
   }
   x
 }
 
-# The dimensions of a value whose declaration is not known.
+# The number of dimensions of a value whose declaration is unknown.
 natural_rank <- function(x) {
   if (!is.null(dim(x))) length(dim(x)) else as.integer(length(x) != 1)
 }
 
-# The value as an array of so many dimensions: a number is one of length one, and an array of length one a number, where the
-# program declares it so.
+# Reshapes the value to the declared number of dimensions. A number becomes an array of length one, or an array of length
+# one a number, if the program declares it that way.
 with_rank <- function(x, rank) {
   shape <- if (is.null(dim(x))) length(x) else dim(x)
   if (rank == 0 && length(x) == 1) {
@@ -81,7 +81,7 @@ json_array <- function(x) {
   if (is.null(dim(x))) {
     return(text)
   }
-  # Joined from the last dimension inwards: rows of a matrix become lists.
+  # Join from the last dimension to the first, so that rows of a matrix become lists.
   shape <- dim(x)
   for (axis in rev(seq_along(shape))) {
     text <- matrix(text, prod(shape[seq_len(axis - 1)]), shape[[axis]])
@@ -91,8 +91,8 @@ json_array <- function(x) {
   text
 }
 
-# The number of dimensions of each variable that a program declares as data, by its text as the command prints it: a line for
-# each, sizes of arrays in front.
+# Reads the number of dimensions of each data variable from the program's text as the command prints it: one variable per
+# line, with array sizes first.
 declared_dims <- function(tree) {
   lines <- strsplit(tree, "\n", fixed = TRUE)[[1]]
   first <- which(lines == "data {")
@@ -101,7 +101,7 @@ declared_dims <- function(tree) {
   }
   block <- lines[seq(first + 1, length(lines))]
   block <- trimws(block[seq_len(which(block == "}")[[1]] - 1)])
-  # Tuples have no dimensions of their own that a list does not show.
+  # The list of a tuple shows its dimensions.
   block <- block[!grepl("^(array\\[.*\\] )?tuple\\(", block)]
   name <- sub("^.* ([A-Za-z][A-Za-z0-9_]*);$", "\\1", block)
   type <- sub("^array\\[.*?\\] (?=[a-z_]+[ <\\[])", "", block, perl = TRUE)
@@ -119,7 +119,7 @@ inner_rank <- function(type) {
   ifelse(scalar, 0L, ifelse(type %in% matrices, 2L, 1L)) + ifelse(pair & type != "complex", 1L, 0L)
 }
 
-# The number of sizes up to the bracket that closes them.
+# Counts the sizes before the closing bracket.
 count_sizes <- function(text) {
   if (!nzchar(text)) {
     return(0L)

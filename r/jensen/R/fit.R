@@ -30,14 +30,14 @@ NULL
 new_fit <- function(folder) {
   file <- file.path(folder, "fit.json")
   if (!file.exists(file)) {
-    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") continues a stopped one", folder, folder))
+    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") continues a stopped fit", folder, folder))
   }
   folder <- normalizePath(folder)
   info <- jsonlite::fromJSON(file)
   regression <- file.path(folder, "regression.json")
   shown <- if (file.exists(regression)) jsonlite::fromJSON(regression)$shown
   refined <- isTRUE(info$refinement$used)
-  # Read when they are first asked for.
+  # Draws are read at their first use.
   kept <- new.env(parent = emptyenv())
   stored <- function() {
     if (is.null(kept$draws)) {
@@ -90,16 +90,16 @@ verdict <- function(info) {
 
 number <- function(x) if (is.null(x)) NA_real_ else as.numeric(x)
 
-# Whether the draws of a folder were chosen by their importance.
+# Whether the draws of a folder were resampled by their importance weights.
 resampled <- function(folder) {
   run <- jsonlite::fromJSON(file.path(folder, "run.json"), simplifyVector = FALSE)
   isTRUE(run$flags$importance_resample)
 }
 
-# The draws of a file in Stan's CSV as a draws_matrix. Equally weighted ones of the posterior have no log density of an
-# approximation.
+# Reads the draws of a file in Stan's CSV format as a draws_matrix. Equally weighted draws of the posterior have no log
+# density of an approximation.
 read_draws <- function(file, of_posterior) {
-  # Comments and the names come first, then two comments and the row of the mean, which is no draw.
+  # The file starts with comments and the names. Two comments and the row of the mean, which is no draw, follow.
   head <- readLines(file, n = 200, warn = FALSE)
   line <- which(!startsWith(head, "#"))[[1]]
   names <- strsplit(head[[line]], ",", fixed = TRUE)[[1]]
@@ -112,7 +112,7 @@ read_draws <- function(file, of_posterior) {
   posterior::as_draws_matrix(values)
 }
 
-# Names of scalars with their indices in brackets: `theta.1.2` is `theta[1,2]`.
+# Writes indices in brackets: `theta.1.2` becomes `theta[1,2]`.
 bracketed <- function(names) {
   indexed <- grepl(".", names, fixed = TRUE)
   parts <- sub(".", "[", names[indexed], fixed = TRUE)
@@ -137,7 +137,7 @@ drawn <- function(draws, variables, format) {
   convert(draws)
 }
 
-# Columns of the summary under the names of posterior.
+# Renames the columns of the summary as in the package posterior.
 COLUMNS <- c(name = "variable", mean = "mean", q50 = "median", sd = "sd", q05 = "q5", q95 = "q95", mcse = "mcse_mean",
              ess = "ess", rhat = "rhat")
 
@@ -167,7 +167,7 @@ summary_table <- function(parameters, variables, shown) {
 
 log_evidence <- function(refinement) {
   if (is.null(refinement$log_evidence)) {
-    fail("the fit was not refined, so that only a lower bound of its log evidence is known, `$elbo`: fit with refine = \"always\"")
+    fail("the fit was not refined, so only a lower bound on its log evidence is known, `$elbo`: fit with refine = \"always\"")
   }
   c(estimate = refinement$log_evidence, se = number(refinement$log_evidence_se))
 }

@@ -91,10 +91,10 @@ print.jensen_model <- function(x, ...) {
   invisible(x)
 }
 
-# The file of a program that is given as a file or as code.
+# The file of a program. Code is written to a temporary file.
 program_file <- function(stan) {
   if (!is.character(stan) || !length(stan) || anyNA(stan)) {
-    fail("a program is the name of its file, or its code")
+    fail("a program must be the name of its file, or its code")
   }
   code <- paste(as.character(stan), collapse = "\n")
   if (!grepl("[{\n]", code)) {
@@ -109,7 +109,7 @@ program_file <- function(stan) {
   file
 }
 
-# The file of data that are given as a file or as values.
+# The file of the data. Values are written to a temporary file.
 written_data <- function(data, dims) {
   if (is.character(data) && length(data) == 1) {
     if (!file.exists(data)) {
@@ -122,13 +122,13 @@ written_data <- function(data, dims) {
   file
 }
 
-# Runs a command that fits into a folder, and reads what it wrote.
+# Runs a command that fits into a folder, and reads the result.
 fit_in_folder <- function(arguments, out, progress) {
   folder <- if (is.null(out)) tempfile("jensen-fit-") else path.expand(out)
   judged(c(arguments, "--out", folder), folder, progress)
 }
 
-# Fits, says the command's remarks, and warns where the result is not to be trusted.
+# Fits, shows the command's remarks, and warns if the result is not trusted.
 judged <- function(arguments, folder, progress) {
   said <- run_jensen(arguments, progress, folder)
   remark(said$stderr)

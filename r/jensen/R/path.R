@@ -13,13 +13,13 @@ jensen_path <- function() {
   asked <- asked[!is.na(asked) & nzchar(asked)]
   if (length(asked)) {
     if (!is_command(asked[[1]])) {
-      fail(sprintf("'%s' is no command; set options(jensen.path = ) or JENSEN to the file of `jensen`", asked[[1]]))
+      fail(sprintf("'%s' is not a command: set options(jensen.path = ) or JENSEN to the file of `jensen`", asked[[1]]))
     }
     return(normalizePath(asked[[1]]))
   }
   found <- Filter(is_command, c(installed_path(), unname(Sys.which("jensen"))))
   if (!length(found)) {
-    fail("the command `jensen` is not installed: install_jensen(\"path/to/the/clone\") builds it, or takes a binary")
+    fail("the command `jensen` is not installed: run install_jensen() with the path of a clone or of a binary")
   }
   found[[1]]
 }
@@ -62,7 +62,7 @@ install_jensen <- function(from, to = dirname(installed_path())) {
   }
   dir.create(to, recursive = TRUE, showWarnings = FALSE)
   target <- file.path(to, basename(installed_path()))
-  # A new file: a binary that runs cannot be written over.
+  # Delete the old file first, because a running binary cannot be overwritten.
   unlink(target)
   if (!file.copy(built, target)) {
     fail(sprintf("cannot write '%s'", target))
@@ -77,13 +77,13 @@ build_command <- function(clone) {
     fail(sprintf("'%s' has no Cargo.toml: it is no clone of Jensen", clone))
   }
   if (!nzchar(cargo)) {
-    fail("cargo is not installed: https://rustup.rs says how to get it")
+    fail("cargo is not installed: see https://rustup.rs")
   }
   target <- file.path(tempdir(), "jensen-target")
   arguments <- c("build", "--release", "-p", "jensen-cli", "--target-dir", target)
   built <- processx::run(cargo, arguments, wd = clone, echo = TRUE, error_on_status = FALSE)
   if (built$status != 0) {
-    fail("cargo could not build the command; its messages stand above")
+    fail("cargo could not build the command; its messages are above")
   }
   file.path(target, "release", basename(installed_path()))
 }

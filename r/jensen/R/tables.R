@@ -48,10 +48,10 @@ jensen_topics <- function(texts, topics, min_df = NULL, max_df = NULL, stop_word
   structure(fit, class = "jensen_topics")
 }
 
-# A file with a JSON line for each text.
+# Writes a file with a JSON line for each text.
 text_file <- function(texts) {
   if (!is.character(texts) || anyNA(texts)) {
-    fail("texts are a character vector, a document each, without missing values")
+    fail("texts must be a character vector with one document per element, without missing values")
   }
   file <- tempfile("jensen-texts-", fileext = ".jsonl")
   lines <- vapply(enc2utf8(unname(texts)), function(text) {
@@ -74,7 +74,7 @@ topic_row <- function(topic) {
   data.frame(topic = topic$topic, proportion = topic$proportion, npmi = number(topic$npmi))
 }
 
-# What a folder says of a fit, beside what was made of it; a warning where it is not to be trusted.
+# Adds the verdict and the contents of a folder to a fit, and warns if the fit is not trusted.
 with_verdict <- function(folder, made) {
   info <- jsonlite::fromJSON(file.path(folder, "fit.json"))
   fit <- c(made, list(

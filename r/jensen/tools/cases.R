@@ -1,4 +1,4 @@
-# Forty-eight models of brms and the rows that they are fitted to, for models.R and long_runs.R. Needs brms.
+# Forty-eight models of brms and their data, for models.R and long_runs.R. The script needs brms.
 
 set.seed(20261128)
 n <- 150
@@ -36,8 +36,8 @@ narrow <- set_prior("normal(0, 2)", class = "b")
 adjacent <- matrix(0, 10, 10, dimnames = list(1:10, 1:10))
 adjacent[cbind(1:9, 2:10)] <- adjacent[cbind(2:10, 1:9)] <- 1
 
-# Formula, and what else brm_jensen() is given; `test` is a hypothesis about it (of a `class` of parameters),
-# `response` the one that is looked at, and `categories` says that the response is ordinal or categorical.
+# A formula and other arguments of brm_jensen(). `test` is a hypothesis about a `class` of parameters, `response` is the examined response,
+# and `categories` marks an ordinal or categorical response.
 models <- list(
   linear = list(y ~ x + w),
   robust = list(y ~ x + w, family = student()),

@@ -1,4 +1,4 @@
-# Writes the programs and data of brms for the models of cases.R, which long_runs.py samples, or times brm() on models named.
+# Writes the programs and data of brms for the models of cases.R, which long_runs.py samples, or times brm() on the named models.
 #
 #   Rscript r/jensen/tools/long_runs.R FOLDER
 #   Rscript r/jensen/tools/long_runs.R --brm NAME...
@@ -15,7 +15,7 @@ asked <- commandArgs(trailingOnly = TRUE)
 
 if (asked[[1]] == "--brm") {
   options(mc.cores = 1)
-  # Debian keeps the headers of Boost outside of its package BH.
+  # Debian installs the headers of Boost outside of the package BH.
   if (!nzchar(system.file("include", package = "BH"))) rstan::rstan_options(boost_lib = "/usr/include")
   spent <- function(call) sum(system.time(call)[c("user.self", "sys.self", "user.child", "sys.child")])
   for (name in asked[-1]) {

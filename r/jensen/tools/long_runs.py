@@ -1,11 +1,11 @@
-"""Long runs of NUTS on the programs that long_runs.R writes, into long_runs.csv.
+"""Runs NUTS for long on the programs of long_runs.R, and writes the results to long_runs.csv.
 
     pip install stanli==0.24.0 numpy
     Rscript r/jensen/tools/long_runs.R FOLDER
     python r/jensen/tools/long_runs.py FOLDER [NAME ...]
 
-Four chains, 1 000 transitions of warm-up and 5 000 draws each. A model that is in the table already is left out, unless it is named. A run
-with an R-hat above 1.01 is not stored.
+A run has four chains, each with 1 000 transitions of warm-up and 5 000 draws. The script skips a model that is already in the table, unless
+it is named. It does not store a run with an R-hat above 1.01.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 #
 #   JENSEN=path/to/jensen Rscript r/jensen/tools/models.R [NAME...]
 #
-# Prints a row a model: verdict, seconds, the largest distance of a mean from that of the long run in standard errors of the difference and
-# in standard deviations, the ratio of standard deviations that is farthest from one and its variable, and which functions of brms failed. Exits with 1 where
-# one did. long_runs.csv has the long runs; long_runs.R and long_runs.py say how they were made.
+# The script prints one row per model: verdict, seconds, the largest distance of a mean from the long run in standard errors of the difference
+# and in standard deviations, the ratio of standard deviations farthest from one with its variable, and the functions of brms that failed. It
+# exits with 1 if a function failed. long_runs.R and long_runs.py make the long runs in long_runs.csv.
 
 suppressPackageStartupMessages({
   library(brms)
@@ -14,7 +14,7 @@ tools <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRU
 source(file.path(tools, "cases.R"))
 long <- utils::read.csv(file.path(tools, "long_runs.csv"))
 
-# What brms does with a fit; `m` says what of the model.
+# Uses of a fit by brms. `m` describes the model.
 uses <- list(
   summary = function(fit, m) capture.output(print(summary(fit))),
   conditional_effects = function(fit, m) conditional_effects(fit, categorical = isTRUE(m$categories), ndraws = 100),
@@ -28,8 +28,8 @@ uses <- list(
   as_draws = function(fit, m) as_draws_df(fit)
 )
 
-# Means and standard deviations of the draws beside those of the long run, of all scalars that have both and are no constants. The error of
-# a mean of draws has two parts: the draws that were kept are finitely many, and draws of a refined fit are dependent (`mcse`).
+# Compares means and standard deviations of the draws with the long run, for all scalars that both have and that are no constants. The error
+# of a mean has two parts: the number of kept draws is finite, and draws of a refined fit are dependent (`mcse`).
 distances <- function(fit, info, name) {
   draws <- jensen_load(fit$jensen$folder)$draws()
   own <- info$parameters

@@ -1,4 +1,5 @@
-//! Every function of the library with large arguments: a second of time, and a second more of processor time until it ends.
+//! Runs every function of the library with large arguments. Each run has a second of time, and a second more of
+//! processor time until it ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +21,13 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, EVERY)?.built(root)?;
     let folder = root.join("target/attack/calls");
     let _ = fs::remove_dir_all(&folder);
-    let (place, count, seed) = (
+    let (path, count, seed) = (
         folder.display().to_string(),
         flags.count.to_string(),
         flags.seed.to_string(),
     );
-    write(root, [&place, &count, &seed])?;
-    let entries = fs::read_dir(&folder).map_err(|e| format!("`{place}`: {e}"))?;
+    write(root, [&path, &count, &seed])?;
+    let entries = fs::read_dir(&folder).map_err(|e| format!("`{path}`: {e}"))?;
     let mut programs: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
@@ -52,10 +53,9 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// Fits one program under limits.
 fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     let mut shell = Command::new("sh");
-    // Beyond its processor time the system ends a process by a signal.
+    // The system ends a process that exceeds its processor time by a signal.
     let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
     shell.args(["-c", &limited]).arg(jensen).arg("fit");
     let limits = [
@@ -77,7 +77,6 @@ fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes the programs: their folder, number and seed.
 fn write(root: &Path, arguments: [&str; 3]) -> Result<(), String> {
     let Some(built) = given() else {
         let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];

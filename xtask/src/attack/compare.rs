@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Names of fields with times or speeds.
 const TIMES: [&str; 6] = [
     "seconds",
     "docs_per_second",
@@ -19,13 +18,13 @@ const TIMES: [&str; 6] = [
 /// Files with times in other forms, which must exist. `rows.jsonl` has the other content of `table.csv`.
 const TIMED: [&str; 3] = ["report.html", "checkpoint.safetensors", "table.csv"];
 
-/// The differences between two folders, one per line.
+/// Returns the differences between two folders, one per line.
 pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     let (mut left, right) = (contents(a)?, contents(b)?);
-    let mut told = Vec::new();
+    let mut differences = Vec::new();
     for (name, there) in right {
         match left.remove(&name) {
-            None => told.push(format!("{name} is only in the second folder")),
+            None => differences.push(format!("{name} is only in the second folder")),
             Some(here) if here != there => {
                 let lines = |bytes: &[u8]| -> Vec<String> {
                     String::from_utf8_lossy(bytes)
@@ -36,19 +35,18 @@ pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
                 let (here, there) = (lines(&here), lines(&there));
                 let line = here.iter().zip(&there).position(|(a, b)| a != b);
                 let line = line.unwrap_or(here.len().min(there.len())) + 1;
-                told.push(format!("{name} differs in line {line}"));
+                differences.push(format!("{name} differs in line {line}"));
             }
             Some(_) => {}
         }
     }
-    told.extend(
+    differences.extend(
         left.into_keys()
             .map(|name| format!("{name} is only in the first folder")),
     );
-    Ok(told)
+    Ok(differences)
 }
 
-/// The compared content of each file.
 fn contents(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let failed = |e: std::io::Error| format!("`{}`: {e}", folder.display());
     let mut found = BTreeMap::new();
@@ -81,7 +79,7 @@ fn compared(name: &str, bytes: Vec<u8>) -> Vec<u8> {
         lines.push(value.to_string());
     }
     if name == "rows.jsonl" {
-        // In the order in which fits ended.
+        // The lines are in the order in which fits ended.
         lines.sort();
     }
     lines.join("\n").into_bytes()

@@ -1,4 +1,4 @@
-//! Files of finished folders with bits flipped and ends cut off.
+//! Damages files of finished folders by flipped bits and truncation.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,6 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// A flipped bit, a changed byte, or a removed end.
 fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = dice.below(bytes.len());
@@ -76,7 +75,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// The result of each use of the folder: its output, or nothing if it ends with one error.
+/// Returns the output of each use of the folder, or `None` if the use ends with one error.
 fn outcomes(
     jensen: &Path,
     scene: &Scene,
@@ -91,16 +90,16 @@ fn outcomes(
             .args(&line)
             .output()
             .map_err(|e| e.to_string())?;
-        let told = String::from_utf8_lossy(&ended.stderr);
+        let message = String::from_utf8_lossy(&ended.stderr);
         made.push(match ended.status.code() {
             Some(0 | 4) if out.exists() => Some(fs::read(&out).map_err(|e| e.to_string())?),
             Some(0 | 4) => Some(ended.stdout),
-            Some(2 | 3) if !told.trim().is_empty() => None,
+            Some(2 | 3) if !message.trim().is_empty() => None,
             code => {
                 return Err(format!(
                     "exit {code:?} of `{}`: {}",
                     line.join(" "),
-                    told.trim()
+                    message.trim()
                 ));
             }
         });

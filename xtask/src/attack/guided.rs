@@ -1,4 +1,4 @@
-//! Coverage-guided fuzzing from the stored corpora in `fuzz/corpus`: cargo-fuzz with nightly Rust, if both are
+//! Coverage-guided fuzzing from the stored corpora in `fuzz/corpus`, by cargo-fuzz with nightly Rust if both are
 //! installed.
 
 use std::fs;
@@ -27,7 +27,8 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         let found = root.join("target/attack/guided").join(name);
         fs::create_dir_all(&found).map_err(|e| format!("`{}`: {e}", found.display()))?;
         let (found, kept) = (found.display().to_string(), format!("fuzz/corpus/{name}"));
-        // The sanitizer checks memory, and the fuzzed code has no unsafe blocks. Without it more inputs are tried.
+        // The sanitizer checks memory, and the fuzzed code has no unsafe blocks. Without the sanitizer more inputs are
+        // tried.
         let line = [
             "fuzz",
             "run",

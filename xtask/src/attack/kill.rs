@@ -23,7 +23,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         let reference = run(&flags.jensen, &scene.fit(&whole))?;
         let seconds = begun.elapsed();
         if !matches!(reference.code, Some(0 | 4)) {
-            return Err(format!("{}: {}", scene.name, reference.told));
+            return Err(format!("{}: {}", scene.name, reference.message));
         }
         for i in (k..flags.count).step_by(scenes.len()) {
             let folder = desk.join(format!("killed-{k}-{i}"));
@@ -41,7 +41,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         }
     }
     finds.conclude(format!(
-        "{} kills of {} commands: {resumed} resumed, {anew} begun anew, {late} had ended, all to the same files",
+        "{} kills of {} commands: {resumed} resumed, {anew} started again, {late} had already ended, all with the same files",
         resumed + anew + late,
         scenes.len()
     ))
@@ -84,7 +84,7 @@ fn one(
                 "exit {:?} of `{}`: {}",
                 ended.code,
                 line.join(" "),
-                ended.told.trim()
+                ended.message.trim()
             ));
         }
     }

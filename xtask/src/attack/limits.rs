@@ -1,4 +1,5 @@
-//! Little memory, little disk, closed pipes, read-only folders, processes that race.
+//! Commands under adverse conditions: little memory, little disk, closed pipes, read-only folders, and processes that
+//! race.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,16 +60,15 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         }
     }
     let tried = tried.iter();
-    let told: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
+    let counts: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
     let skipped = if mounts {
         ""
     } else {
         "; no disks of its own: `unshare` cannot mount here"
     };
-    finds.conclude(format!("runs: {}{skipped}", told.join(", ")))
+    finds.conclude(format!("runs: {}{skipped}", counts.join(", ")))
 }
 
-/// Whether a process may have private mounts.
 fn can_mount() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"]);
@@ -76,21 +76,18 @@ fn can_mount() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A shell that sets a limit and becomes the command.
 fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{limit}; exec \"$@\"")]);
     under(shell, jensen, line)
 }
 
-/// A shell with private mounts.
 fn mounted(jensen: &Path, script: &str, line: &[String]) -> Result<super::Ended, String> {
     let mut shell = Command::new("unshare");
     shell.args(["-rm", "sh", "-c", script]);
     under(shell, jensen, line)
 }
 
-/// The command as the arguments of a shell's script.
 fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::Ended, String> {
     let child = shell
         .arg("sh")
@@ -104,15 +101,14 @@ fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::En
     finish(child)
 }
 
-/// Over an earlier fit: one error and the earlier fit as it was, or the new one.
+/// A run over an earlier fit must end with one error and the earlier fit unchanged, or with the new fit.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
-    // Blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
+    // The limit is in blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
         limited(jensen, limit, line)
     })
 }
 
-/// Calls of the system by which files are written, and how they may fail.
 const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("write", "ENOSPC"),
     ("write", "EIO"),
@@ -128,7 +124,7 @@ const CALLS_THAT_WRITE: [(&str, &str); 9] = [
 /// Approximate largest number of system calls of one kind in a scene.
 const CALLS_OF_A_KIND: usize = 60;
 
-/// One system call fails that writes, renames or syncs, if `strace` can inject it.
+/// Makes one system call that writes, renames or syncs fail, if `strace` can inject errors.
 fn failing_call(
     jensen: &Path,
     scene: &Scene,
@@ -139,13 +135,13 @@ fn failing_call(
         return Ok(());
     }
     let (call, error) = CALLS_THAT_WRITE[dice.below(CALLS_THAT_WRITE.len())];
-    let place = match call {
+    let occurrence = match call {
         "write" => 1 + dice.below(CALLS_OF_A_KIND),
         _ => 1 + dice.below(CALLS_OF_A_KIND / 4),
     };
-    let fault = format!("inject={call}:error={error}:when={place}");
-    let told = format!("{call} number {place} fails with {error}");
-    over_an_earlier_fit(jensen, scene, folder, &told, |line| {
+    let fault = format!("inject={call}:error={error}:when={occurrence}");
+    let message = format!("{call} number {occurrence} fails with {error}");
+    over_an_earlier_fit(jensen, scene, folder, &message, |line| {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-qq", "-o", "/dev/null", "-e"]);
         strace.args([
@@ -160,7 +156,6 @@ fn failing_call(
     })
 }
 
-/// Whether processes can be traced here.
 fn has_strace() -> bool {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "true"]);
@@ -168,7 +163,6 @@ fn has_strace() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// The same on a disk that is nearly full and has the earlier fit.
 fn small_disk(
     jensen: &Path,
     scene: &Scene,
@@ -187,13 +181,14 @@ fn small_disk(
         disk = disk.display(),
         folder = folder.display(),
     );
-    let told = format!("a disk of 4 MB with {room} kB of room");
-    over_an_earlier_fit(jensen, scene, folder, &told, |_| {
+    let message = format!("a disk of 4 MB with {room} kB of room");
+    over_an_earlier_fit(jensen, scene, folder, &message, |_| {
         mounted(jensen, &script, &scene.fit(&disk.join("run")))
     })
 }
 
-/// Under a limit: one error and the unchanged earlier fit, or the new one. Then without the limit.
+/// Runs the command under a limit, which must give one error and the unchanged earlier fit, or the new fit. Then runs
+/// it without the limit.
 fn over_an_earlier_fit(
     jensen: &Path,
     scene: &Scene,
@@ -230,10 +225,9 @@ fn over_an_earlier_fit(
     }
 }
 
-/// Address space in megabytes, below which the system's loader cannot load the command.
+/// Address space in megabytes below which the system's loader cannot load the command.
 const LOADED: usize = 128;
 
-/// The system refuses more memory: one error, and then the state after a kill.
 fn little_memory(
     jensen: &Path,
     scene: &Scene,
@@ -245,35 +239,33 @@ fn little_memory(
     let line = scene.fit(folder);
     let kilobytes = 1024 * (LOADED + dice.below(1600));
     let ended = limited(jensen, &format!("ulimit -v {kilobytes}"), &line)?;
-    let told = |find: String| format!("{kilobytes} kB of memory: {find}");
-    ended.clean().map_err(told)?;
-    run(jensen, &line)?.clean().map_err(told)?;
+    let failed = |find: String| format!("{kilobytes} kB of memory: {find}");
+    ended.clean().map_err(failed)?;
+    run(jensen, &line)?.clean().map_err(failed)?;
     let differences = compare::differences(&alone, folder)?;
     let _ = fs::remove_dir_all(&alone);
     let _ = fs::remove_dir_all(folder);
     match differences.is_empty() {
         true => Ok(()),
-        false => Err(told(differences.join(", "))),
+        false => Err(failed(differences.join(", "))),
     }
 }
 
-/// The folder is on a read-only disk.
 fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
-    let place = folder.display();
-    let script = format!("mount -t tmpfs -o ro none {place} && \"$@\"");
+    let target = folder.display();
+    let script = format!("mount -t tmpfs -o ro none {target} && \"$@\"");
     let ended = mounted(jensen, &script, &scene.fit(&folder.join("run")))?;
     let _ = fs::remove_dir_all(folder);
     match ended.code {
         Some(2) => Ok(()),
         code => Err(format!(
             "a disk that is only read: exit {code:?}: {}",
-            ended.told
+            ended.message
         )),
     }
 }
 
-/// The reader of its output has gone.
 fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     let line: Vec<String> = scene
         .fit(folder)
@@ -295,7 +287,6 @@ fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String
         .map_err(|find| format!("with a closed pipe: {find}"))
 }
 
-/// The folder is a file.
 fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     let file = desk.join("file");
     fs::write(&file, "mine").map_err(|e| e.to_string())?;
@@ -303,7 +294,7 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     if ended.code != Some(2) {
         return Err(format!(
             "a file as folder: exit {:?}: {}",
-            ended.code, ended.told
+            ended.code, ended.message
         ));
     }
     let kept = fs::read(&file).map_err(|e| e.to_string())?;
@@ -314,7 +305,8 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Several processes in one folder: one has it at a time, the others are rejected, and the files come from one process.
+/// Starts several processes in one folder. One process has the folder at a time, and the others end with an error. The
+/// files must come from one process.
 fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;

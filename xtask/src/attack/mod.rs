@@ -1,19 +1,19 @@
-//! Attacks on the command from outside, with random conditions that it must survive.
+//! Attacks on the command from outside, under random conditions that it must survive.
 //!
 //! | name | file | what is tried |
 //! | --- | --- | --- |
-//! | `kill` | `kill` | every command is killed at a random moment and resumed: the files must be those of an uninterrupted run |
-//! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
+//! | `kill` | `kill` | killing every command at a random moment and resuming it: the files must equal those of an uninterrupted run |
+//! | `damage` | `damage` | flipping bits in every file of a folder, and truncating files: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
 //! | `calls` | `calls` | functions of the library with large arguments, under limits of time and memory |
-//! | `stops` | `stops` | every command is interrupted, or its time is up: how long it takes to end |
+//! | `stops` | `stops` | interrupting every command, or a passed time limit: the command must end quickly |
 //! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
 //! | `guided` | `guided` | parser, readers, stored files and formulas, by coverage, from the corpora in `fuzz/corpus` |
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `scenes` | small runs of every command, with their data |
-//! | `compare` | folders file by file, times apart |
+//! | `compare` | comparison of folders file by file, except times |
 //!
 //! All accept `--jensen PATH` (an existing command; the default builds one), `--count N` or `--seconds S`, and
 //! `--seed N`. Each prints a find when it occurs.
@@ -42,16 +42,15 @@ use std::time::{Duration, Instant};
 
 use crate::run::command_folder;
 
-/// Seconds after which a command that should have ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The requested options.
+/// The options of an attack.
 pub struct Flags {
-    /// The command.
+    /// The path of the command.
     pub jensen: PathBuf,
-    /// How many attacks.
+    /// Number of attacks.
     pub count: usize,
-    /// Seconds of each target.
+    /// Seconds that each target may take.
     pub seconds: u64,
     /// Seed of the attacks.
     pub seed: u64,
@@ -86,7 +85,7 @@ impl Flags {
         Ok(flags)
     }
 
-    /// With a command to attack.
+    /// Builds the command if no path is given.
     pub fn built(mut self, root: &Path) -> Result<Self, String> {
         if self.jensen.as_os_str().is_empty() {
             self.jensen = command_folder(root)?.join("jensen");
@@ -110,7 +109,7 @@ impl Finds {
         self.count += 1;
     }
 
-    /// The result of the attack: its summary if nothing was found.
+    /// Returns `summary` if the attack found no fault, and otherwise an error.
     pub fn conclude(self, summary: String) -> Result<String, String> {
         match self.count {
             0 => Ok(summary),
@@ -123,7 +122,7 @@ impl Finds {
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// A number below `n`.
+    /// Returns a random number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -133,22 +132,25 @@ impl Dice {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 pub struct Ended {
-    /// The exit code, or none after a signal.
+    /// The exit code, or `None` after a signal.
     pub code: Option<i32>,
     /// The text on standard error.
-    pub told: String,
+    pub message: String,
 }
 
 impl Ended {
-    /// Rejects faults, signals and hangs, and an error without a message.
+    /// Checks that the command ended without a fault, a signal or a hang, and that an error has a message.
+    ///
+    /// # Errors
+    /// Returns a description of the fault.
     pub fn clean(&self) -> Result<(), String> {
         match self.code {
             Some(0 | 4) => Ok(()),
-            Some(2 | 3) if !self.told.trim().is_empty() => Ok(()),
+            Some(2 | 3) if !self.message.trim().is_empty() => Ok(()),
             Some(130) => Ok(()),
-            code => Err(format!("exit {code:?}: {}", self.told.trim())),
+            code => Err(format!("exit {code:?}: {}", self.message.trim())),
         }
     }
 }
@@ -163,24 +165,24 @@ pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
         .map_err(|e| format!("cannot start the command: {e}"))
 }
 
-/// Waits for a command. It kills and reports one that hangs.
+/// Waits for a command to end. It kills a command that hangs and reports it.
 pub fn finish(mut child: Child) -> Result<Ended, String> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
-        let mut told = Vec::new();
+        let mut message = Vec::new();
         if let Some(mut stderr) = stderr {
             // A broken pipe ends the report.
-            let _ = std::io::Read::read_to_end(&mut stderr, &mut told);
+            let _ = std::io::Read::read_to_end(&mut stderr, &mut message);
         }
-        String::from_utf8_lossy(&told).into_owned()
+        String::from_utf8_lossy(&message).into_owned()
     });
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            let told = reader.join().unwrap_or_default();
+            let message = reader.join().unwrap_or_default();
             return Ok(Ended {
                 code: status.code(),
-                told,
+                message,
             });
         }
         if begun.elapsed() > PATIENCE {
@@ -197,7 +199,7 @@ pub fn run(jensen: &Path, arguments: &[String]) -> Result<Ended, String> {
     finish(start(jensen, arguments)?)
 }
 
-/// Words as arguments.
+/// Splits a line into arguments.
 pub fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Small runs of every command, with data that are written for them.
+//! Small runs of every command, with data that this module writes for them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 
 use super::{Dice, run, words};
 
-/// A run, and later uses of its folder.
+/// A run of a command, and later uses of its folder.
 pub struct Scene {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: &'static str,
     /// The command, such as `topics fit`.
     pub verb: &'static str,
-    /// Its arguments, without a folder.
+    /// The arguments, without a folder.
     pub given: String,
-    /// How it is resumed.
+    /// The way in which a stopped run is resumed.
     pub again: Again,
-    /// Commands that use the folder. `DIR` represents it, and `OUT` a file.
+    /// Commands that use the folder, in which `DIR` represents the folder and `OUT` a file.
     pub uses: Vec<String>,
 }
 
-/// How a stopped run is resumed.
+/// The way in which a stopped run is resumed.
 #[derive(Clone, Copy)]
 pub enum Again {
-    /// With `--resume` of the same command.
+    /// The same command with `--resume`.
     Resume,
-    /// With `topics fit --resume`, whichever command began it.
+    /// `topics fit --resume`, whichever command began the run.
     Topics,
-    /// With the same command line.
+    /// The same command line.
     Same,
 }
 
 impl Scene {
-    /// The command line of a new run.
+    /// Returns the command line of a new run.
     pub fn fit(&self, folder: &Path) -> Vec<String> {
         let line = format!("{} {} {} --out", self.verb, self.given, self.manner());
         let mut line = words(&line);
@@ -40,7 +40,7 @@ impl Scene {
         line
     }
 
-    /// The command line of the resumed run.
+    /// Returns the command line of the resumed run.
     pub fn resume(&self, folder: &Path) -> Vec<String> {
         let verb = match self.again {
             Again::Resume => self.verb,
@@ -70,21 +70,21 @@ impl Scene {
         }
     }
 
-    /// The command lines that use a folder and write to a file.
+    /// Returns the command lines that use a folder and write to a file.
     pub fn uses(&self, folder: &Path, out: &Path) -> Vec<Vec<String>> {
-        let place = |word: &str| match word {
+        let replaced = |word: &str| match word {
             "DIR" => folder.display().to_string(),
             "OUT" => out.display().to_string(),
             word => word.to_owned(),
         };
         let lines = self.uses.iter();
         lines
-            .map(|line| line.split_whitespace().map(place).collect())
+            .map(|line| line.split_whitespace().map(replaced).collect())
             .collect()
     }
 }
 
-/// Every scene, with its data in `desk`.
+/// Returns every scene, with its data in `desk`.
 pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let mut scenes = fits(root);
     scenes.extend(of_many(root, desk)?);
@@ -100,7 +100,6 @@ fn written(desk: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Fits of programs of the repository.
 fn fits(root: &Path) -> Vec<Scene> {
     let files = |name: &str| {
         let path = |file: &str| root.join("models").join(name).join(file);
@@ -143,7 +142,6 @@ fn fits(root: &Path) -> Vec<Scene> {
     scenes
 }
 
-/// Many fits of one program.
 fn of_many(root: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let schools = root.join("models/eight_schools_noncentred");
     let (program, data) = (schools.join("model.stan"), schools.join("data.json"));
@@ -184,7 +182,6 @@ fn of_many(root: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     ])
 }
 
-/// Fits of tables.
 fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
     let plane = written(desk, "plane.csv", plane().as_bytes())?;
     let bits = written(desk, "bits.csv", bits().as_bytes())?;
@@ -245,7 +242,7 @@ fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
         words.push(out.display().to_string());
         match run(jensen, &words)? {
             ended if matches!(ended.code, Some(0 | 4)) => Ok(()),
-            ended => Err(format!("{line}: {}", ended.told)),
+            ended => Err(format!("{line}: {}", ended.message)),
         }
     };
     let scene = |name, flags: &str, inference| {
@@ -290,7 +287,6 @@ fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     Ok(scenes)
 }
 
-/// Auto-encoders of pictures, with weights that are estimated and with their posterior.
 fn of_pictures(desk: &Path) -> Result<Vec<Scene>, String> {
     let images = written(desk, "images-idx3", &images())?;
     let scene = |name, flags: &str| Scene {
@@ -312,7 +308,6 @@ fn of_pictures(desk: &Path) -> Result<Vec<Scene>, String> {
     ])
 }
 
-/// Points around three centres.
 fn plane() -> String {
     let mut text = "x,y\n".to_owned();
     for i in 0..60 {
@@ -330,7 +325,6 @@ fn plane() -> String {
     text
 }
 
-/// Sums of two patterns.
 fn bits() -> String {
     let mut text = "a,b,c,d\n".to_owned();
     for i in 0..40 {
@@ -341,18 +335,18 @@ fn bits() -> String {
     text
 }
 
-/// Pictures of six by six with a bar each, as IDX.
+/// Returns pictures of six by six pixels with a bar each, in the IDX format.
 fn images() -> Vec<u8> {
     const COUNT: u8 = 60;
     let mut dice = Dice(5);
     let mut bytes = vec![0, 0, 8, 3, 0, 0, 0, COUNT, 0, 0, 0, 6, 0, 0, 0, 6];
     for _ in 0..COUNT {
-        let (place, lying) = (dice.below(6), dice.below(2) == 0);
+        let (position, lying) = (dice.below(6), dice.below(2) == 0);
         for k in 0..36 {
             let on = if lying {
-                k / 6 == place
+                k / 6 == position
             } else {
-                k % 6 == place
+                k % 6 == position
             };
             bytes.push(if on { 240 } else { dice.below(20) as u8 });
         }
@@ -360,7 +354,6 @@ fn images() -> Vec<u8> {
     bytes
 }
 
-/// Documents of two fields.
 fn documents() -> String {
     const WORDS: [[&str; 6]; 2] = [
         ["river", "water", "fish", "stream", "bridge", "flood"],

@@ -1,7 +1,7 @@
-//! The time to end of commands that are interrupted, or whose time limit passes, at a random moment.
+//! The time until commands end that are interrupted, or whose time limit passes, at a random moment.
 //!
-//! A command that has ended before is tried again, at an earlier moment. A slow stop is tried again, because another
-//! process may have used the machine. The shortest of a few counts, and processor seconds are measured as well as
+//! If the command ends before the stop, the check tries an earlier moment. It repeats a slow stop, because another
+//! process may have used the machine. The shortest of a few attempts counts. The check measures processor seconds and
 //! wall-clock seconds.
 
 use std::collections::BTreeMap;
@@ -15,19 +15,17 @@ use serde_json::Value;
 use super::scenes::{self, Again};
 use super::{Dice, Ended, Flags, finish, run, start, words};
 
-/// Longest time from Ctrl-C or a passed limit to the end.
+/// Longest time from Ctrl-C or a passed limit to the end of the command.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Processor seconds below which a slow stop is attributed to other load on the machine.
+/// If a slow stop took fewer processor seconds than this, other load on the machine is the reason.
 const BUSY: Duration = Duration::from_millis(300);
 
-/// Number of attempts for a slow stop, and for one that comes too late.
 const TRIES: usize = 4;
 
-/// The earliest moment in milliseconds. Before it the command does not listen yet.
+/// The earliest moment in milliseconds. Before it the command does not listen for signals yet.
 const EARLIEST: usize = 20;
 
-/// Generated programs in addition to those of the repository: shapes, and sizes of each.
 const SHAPES: [(&str, [usize; 5]); 8] = [
     ("hierarchy", [10, 100, 1000, 10_000, 100_000]),
     ("rows", [100, 1000, 10_000, 100_000, 1_000_000]),
@@ -39,43 +37,35 @@ const SHAPES: [(&str, [usize; 5]); 8] = [
     ("chain", [10, 100, 300, 1000, 3000]),
 ];
 
-/// Something that is run and stopped.
 struct Subject {
-    /// The kind under which it is counted.
     kind: String,
     name: String,
-    /// The command line. `OUT` represents a separate folder.
+    /// `OUT` in the command line represents a separate folder.
     line: Vec<String>,
-    /// Whether it accepts `--max-seconds`.
     limited: bool,
-    /// Whether it leaves a folder with draws.
     drawn: bool,
 }
 
-/// The measurements of one kind of subject.
 #[derive(Default)]
 struct Measured {
     subjects: usize,
     stops: Vec<(Took, String)>,
 }
 
-/// How long a stop took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Took {
-    /// By the clock.
     time: Duration,
-    /// Total processor seconds, if the system reports them.
     work: Option<Duration>,
 }
 
 impl Took {
-    /// Whether it is the command that took long.
+    /// Returns whether the command itself took long, and not other load.
     fn too_long(self) -> bool {
         self.time > LONGEST && self.work.is_none_or(|work| work > BUSY)
     }
 }
 
-/// Stops everything.
+/// Stops every command at random moments, by Ctrl-C or by a time limit, and measures the time to its end.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?.built(root)?;
     let desk = root.join("target/attack/stops");
@@ -84,7 +74,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let mut subjects = programs(root, &desk)?;
     subjects.extend(commands(root, &flags.jensen, &desk)?);
     let mut dice = Dice(flags.seed);
-    // A few of every kind.
+    // The check takes a few subjects of every kind.
     for at in (1..subjects.len()).rev() {
         subjects.swap(at, dice.below(at + 1));
     }
@@ -116,17 +106,14 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
 }
 
-/// How it is stopped.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
-    /// By Ctrl-C.
     Interrupt,
-    /// By `--max-seconds`.
     Limit,
 }
 
-/// The shortest time of a stop in a few attempts, ending early if one is short. `None` if the command has always ended
-/// by itself before.
+/// Returns the shortest time of a stop in a few attempts, which end early if one is short. The result is `None` if the
+/// command ended by itself before every stop.
 fn shortest(
     jensen: &Path,
     subject: &Subject,
@@ -140,17 +127,17 @@ fn shortest(
     for _ in 0..TRIES {
         let out = desk.join("out");
         let _ = fs::remove_dir_all(&out);
-        let place = |word: &String| match word.as_str() {
+        let replaced = |word: &String| match word.as_str() {
             "OUT" => out.display().to_string(),
             _ => word.clone(),
         };
-        let mut line: Vec<String> = subject.line.iter().map(place).collect();
+        let mut line: Vec<String> = subject.line.iter().map(replaced).collect();
         let wait = Duration::from_millis((EARLIEST + dice.below(latest)) as u64);
         if let Stop::Limit = stop {
             line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
         }
         let (took, ended) = stopped(jensen, &line, stop, wait, &out)?;
-        // No exit code means that the signal came before the command listened.
+        // If there is no exit code, the signal came before the command listened.
         if ended.code.is_some() {
             ended.clean()?;
         }
@@ -167,7 +154,7 @@ fn shortest(
     Ok(best)
 }
 
-/// Runs a command that is to end after a while, and returns the time from then on, unless it ended before.
+/// Runs a command that must end after a while, and returns the time from then on, unless the command ended before.
 fn stopped(
     jensen: &Path,
     line: &[String],
@@ -181,17 +168,17 @@ fn stopped(
     if let Stop::Interrupt = stop {
         std::thread::sleep(wait);
         // A command that has ended cannot receive signals.
-        let told = Command::new("kill")
+        let sent = Command::new("kill")
             .args(["-INT", &id.to_string()])
             .output();
-        told.map_err(|e| format!("cannot send a signal: {e}"))?;
+        sent.map_err(|e| format!("cannot send a signal: {e}"))?;
     }
     let sent = begun.elapsed();
     let watched = std::thread::spawn(move || work_of(id, begun));
     let ended = finish(child)?;
     let end = begun.elapsed();
     let work = watched.join().unwrap_or_default();
-    // The time before the run begins, for building, is excluded.
+    // The time limit excludes the time for building before the run begins.
     let due = match stop {
         Stop::Interrupt => sent,
         Stop::Limit => wait + Duration::from_secs_f64(build_seconds(out)),
@@ -210,9 +197,10 @@ fn stopped(
     Ok((took, ended))
 }
 
-/// The processor time of a process until it ends, sampled repeatedly, or nothing if the system does not report it.
+/// Returns the processor time of a process until it ends, sampled repeatedly. The list is empty if the system does not
+/// report processor time.
 fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
-    /// Milliseconds of a tick, in which Linux counts.
+    /// Milliseconds per tick of Linux's processor time.
     const TICK: u64 = 10;
     let mut seen = Vec::new();
     loop {
@@ -239,21 +227,19 @@ fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     }
 }
 
-/// The time for building in a fit's report.
 fn build_seconds(out: &Path) -> f64 {
     let text = fs::read(out.join("fit.json")).unwrap_or_default();
     let read: Value = serde_json::from_slice(&text).unwrap_or_default();
     read["seconds"]["build"].as_f64().unwrap_or(0.0)
 }
 
-/// Existing results must be usable.
 fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<(), String> {
     if !subject.drawn {
         return Ok(());
     }
     if !out.join("fit.json").is_file() {
-        // A fit without a starting point ends like one that is not trusted.
-        let begun = !ended.told.contains("diverged at iteration 0");
+        // A fit without a starting point ends like a fit that is not trusted.
+        let begun = !ended.message.contains("diverged at iteration 0");
         return match ended.code {
             Some(0 | 4) if begun => Err("it ended well without results".to_owned()),
             _ => Ok(()),
@@ -265,15 +251,17 @@ fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<
     let used = run(jensen, &line)?;
     match used.code {
         Some(0) => Ok(()),
-        code => Err(format!("its results: exit {code:?}: {}", used.told.trim())),
+        code => Err(format!(
+            "its results: exit {code:?}: {}",
+            used.message.trim()
+        )),
     }
 }
 
-/// Programs of the repository with their data, and generated ones.
 fn programs(root: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     let mut folders: Vec<PathBuf> = Vec::new();
-    for place in ["models", "models/adversarial"] {
-        let entries = fs::read_dir(root.join(place)).map_err(|e| format!("{place}: {e}"))?;
+    for folder in ["models", "models/adversarial"] {
+        let entries = fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
         folders.extend(entries.flatten().map(|entry| entry.path()));
     }
     folders.retain(|folder| folder.join("model.stan").is_file());
@@ -314,7 +302,6 @@ fn programs(root: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     Ok(subjects)
 }
 
-/// A program of a shape and a size, with its own data.
 fn program(shape: &str, n: usize) -> String {
     let rows = "vector[N] x; vector[N] y; for (n in 1:N) { x[n] = sin(n); y[n] = 0.5 * x[n] + 0.3 * cos(7.0 * n); }";
     let body = match shape {
@@ -358,7 +345,6 @@ fn program(shape: &str, n: usize) -> String {
     body + "\n"
 }
 
-/// Every command of the scenes, and the commands that use their folders.
 fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     for (k, scene) in scenes::all(root, jensen, desk)?.into_iter().enumerate() {
@@ -387,7 +373,6 @@ fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, Str
     Ok(subjects)
 }
 
-/// The measurements in the form of the book.
 fn table(measured: BTreeMap<String, Measured>) -> String {
     let mut text = "| command | subjects | stopped | median | longest | of it the processors' | of |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n".to_owned();
     for (kind, mut of) in measured {

@@ -1,6 +1,6 @@
-//! Stan's rule on relative changes.
+//! Stan's rule on relative changes of the bound.
 
-/// Stan's rule on relative changes of the bound.
+/// Stan's stopping rule on relative changes of the bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelativeRule {
     pub(super) capacity: usize,
@@ -9,7 +9,7 @@ pub struct RelativeRule {
 }
 
 impl RelativeRule {
-    /// The rule for runs of at most `max_iterations` with an estimate every `eval_elbo`.
+    /// Creates the rule for runs of at most `max_iterations` iterations, with an estimate every `eval_elbo` iterations.
     pub fn new(max_iterations: u64, eval_elbo: u64) -> Self {
         let capacity = (0.1 * max_iterations as f64 / eval_elbo as f64).max(2.0);
         Self {
@@ -40,10 +40,10 @@ mod tests {
 
     #[test]
     fn the_relative_rule_by_hand() {
-        // A window of two for a short run, of ten by default.
+        // The window has two values for a short run, and ten by default.
         let mut rule = RelativeRule::new(500, 100);
         assert_eq!(rule.push(-10.0), (1.0, 1.0));
-        // |(−10 + 8)/−8| = 0.25; the upper median of two values is the larger.
+        // |(−10 + 8)/−8| = 0.25. The upper median of two values is the larger one.
         assert_eq!(rule.push(-8.0), (0.625, 1.0));
         assert_eq!(rule.push(-8.0), (0.125, 0.25));
         assert_eq!(rule.push(-8.0), (0.0, 0.0));

@@ -1,77 +1,63 @@
-//! The choice of the next family, with reasons.
+//! The choice of the next family and its reasons.
+
+use std::sync::Arc;
 
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Status};
 
-use super::stage::{Engaged, Stage};
+use super::stage::{Engaged, Next, Stage};
 use super::{Driver, DriverState, FamilyResult};
 use crate::calls::Calls;
 use crate::evaluation::preview;
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::Method;
+use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
-use crate::settings::{FamilyChoice, Settings};
+use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
-/// Largest dimension at which the richer family is full-rank.
 const FULL_RANK_LIMIT: usize = 400;
 
-/// Smallest dimension at which the richer family has a sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// In fewer dimensions, several starts take only seconds and find modes that a single start misses.
+/// The smallest dimension at which the conditionally structured Gaussian comes first, if the density has global
+/// parameters. In fewer dimensions, several starts take only seconds and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
-/// Largest number of entries of the sparse factor per coordinate.
 const CONDITIONAL_FILL: usize = 32;
 
-/// Sparse is used if it has at most this share of the parameters of a full covariance.
+/// The sparse family is a candidate only if it has at most a quarter of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
-/// Largest number of nonzeros of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Number of factors of a low-rank family, which is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
-/// Number of components of the mixture for several modes, and its largest dimension.
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ and the distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the
-/// first family at once. The weights of such a family have no mean, and less than 1/e of its draws are effective.
+/// Value of k̂ at the end of the starts above which the driver abandons the first family at once, because its weights
+/// have no mean.
 const ABANDON_KHAT: f64 = 1.0;
+/// Divergence from the posterior, in nats at the end of the starts, above which the driver abandons the first family at
+/// once. Less than 1/e of its draws are effective.
 const FAR: f64 = 1.0;
 
-/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. For a dozen
+/// Largest divergence in nats from which a refinement can start at the conditionally structured Gaussian. For a dozen
 /// hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. It is much larger if
 /// the family does not suit the model.
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    pub(super) fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
-    /// The kind of the first family of the run.
-    pub(super) fn opening_kind(&self) -> FamilyKind {
+    pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
+            true => self.build(FamilyKind::Conditional),
+            false => self.first.clone(),
         }
     }
 
-    /// The richer family under the policy. There is none for a single coordinate, and none for minibatches if a full
-    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
-    /// as long.
+    /// Returns the richer family under the policy. A single coordinate has no richer family, and neither have
+    /// minibatches if a full covariance is too large. At such dimensions a fit with a few factors rarely passes the
+    /// checks, and takes twice as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -81,13 +67,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             // With an unknown or dense pattern, only full rank contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
-            // Beyond, d²/2 parameters are too many for the draws of a step. A few factors represent the widest
-            // directions.
+            // In higher dimensions, d²/2 parameters are too many for the draws of a step. A few factors represent the
+            // widest directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
 
-    /// Whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -95,7 +80,6 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && has_few_globals(self.density)
     }
 
-    /// The family after the first.
     pub(super) fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -103,18 +87,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that failed its checks. It does if
-    /// the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to start
-    /// there, or if no refinement follows.
+    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. The
+    /// driver tries it if the conditionally structured Gaussian found no mode or is too far from the posterior for a
+    /// refinement to start there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
         // depends on the weights, which need a family that fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
+        result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
-    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
     pub(super) fn is_sparse(&self) -> bool {
         let dim = self.density.dim();
         if dim < SPARSE_FROM || self.records.is_some() {
@@ -124,11 +107,11 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// The richer family to fit immediately, if the first family is too far from the posterior at the optimum that the
-    /// starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
+    /// Returns the richer family to fit immediately, if the first family is too far from the posterior at the optimum
+    /// that the starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: &[f64],
         calls: &mut Calls,
     ) -> Option<FamilyKind> {
@@ -139,34 +122,34 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
+        self.is_far_off(family, omega, calls).then_some(second)
     }
 
-    /// Whether a member of a family is too far from the posterior to be useful.
-    pub(super) fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+    pub(super) fn is_far_off(
+        &self,
+        family: &Arc<dyn Family>,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> bool {
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
-        // Either one alone may be due to chance with few draws: a heavy tail of the weights without mass in it, or a
+        // With few draws, either sign alone may be due to chance: a heavy tail of the weights without mass in it, or a
         // bound that is low because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
-    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
-    /// starts found.
     pub(super) fn upon(
         &self,
-        kind: FamilyKind,
+        family: &dyn Family,
         starts: &[StartOutcome],
         gaussian: &[f64],
     ) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -182,16 +165,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             .collect()
     }
 
-    /// The mixture to fit if the starts found modes that the fit does not cover.
-    pub(super) fn of_several_modes(
-        &self,
-        state: &mut DriverState,
-    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+    pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
         };
         let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
+        let tried = state.results.iter().any(|result| result.family == kind);
         if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
             return None;
         }
@@ -199,22 +178,23 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             return None;
         }
         let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
+        let gaussian = if last.family == FamilyKind::FullRank {
+            last.omega.clone()
+        } else {
+            let (full, poorer) = (self.build(FamilyKind::FullRank), self.named(&last.family));
+            let (omega, calls) = self.enrich(&full, &*poorer, &last.omega);
+            state.calls += calls;
+            omega
         };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
+        let mixture = self.build(kind);
+        let omega = self.upon(&*mixture, &state.starts, &gaussian);
+        Some(self.first_stage(mixture, omega))
     }
 }
 
-/// Whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there are many
-/// coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit is a
-/// poor approximation for such models, and its starts take longest.
+/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does so if
+/// there are many coordinates, most of which interact only with a few global parameters and few other coordinates. A
+/// mean-field fit is a poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -222,8 +202,9 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode. Otherwise
-/// it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
+/// Returns whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode.
+/// Otherwise the fit falls back to a mean-field family. Returns `None` if the fit `stopped` before the end of the
+/// search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -254,13 +235,11 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Whether a density has global parameters, and local parameters that interact with few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
     let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 
-/// Coordinates of a start's mean.
 fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }

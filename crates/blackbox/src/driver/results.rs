@@ -1,4 +1,6 @@
-//! Evaluates a fitted family, and chooses the family to report.
+//! The evaluation of a fitted family, and the choice of the family to report.
+
+use std::sync::Arc;
 
 use jensen_density::{LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_run::Status;
@@ -8,7 +10,7 @@ use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, Successor, evaluate_until};
-use crate::family::{FamilyKind, Space};
+use crate::family::{Family, FamilyKind, FamilyName};
 use crate::method::Method;
 use crate::oracle::{Estimate, Oracle};
 use crate::policy::Policy;
@@ -16,53 +18,50 @@ use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
-/// Initial limit on evaluations of single records for the final bound.
+/// Largest number of evaluations of single records for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
-/// Smallest number of draws of the final bound.
 const LEAST_DRAWS: usize = 64;
 
 /// The result of one family.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FamilyResult {
-    /// The family.
-    pub kind: FamilyKind,
+    /// The name of the family.
+    pub family: FamilyName,
     /// The parameters of the family.
     pub omega: Vec<f64>,
-    /// The status at the end of the optimisation; `None` if the run stopped before the end.
+    /// The status at the end of the optimisation, or `None` if the run stopped before the end.
     pub status: Option<Status>,
     /// The evaluation of the approximation on fresh draws.
     pub evaluation: Evaluation,
     /// The gain of a second-order polish, for stochastic methods.
     pub polish: Option<Estimate>,
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// Variance or mass that the draws do not reach, in coordinates standardised by the approximation; `None` if it is
-    /// within the policy's limit.
+    /// The variance or mass that the draws do not reach, in coordinates standardised by the approximation. It is `None`
+    /// if it is within the policy's limit.
     pub beyond: Option<Unreached>,
 }
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Evaluates the parameters of a family whose optimisation ended with the given status at an iteration. Adds the
-    /// evaluations to `calls`.
     pub(super) fn result(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: Vec<f64>,
         ended: Option<(Method, Status, u64)>,
         successor: Successor,
         calls: &mut Calls,
     ) -> FamilyResult {
-        let family = kind.build(Space::of(self.density));
         let mut polish = None;
         let status = ended.map(|(method, status, at)| {
             let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
             else {
                 return status;
             };
-            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
+            let certificate = certify(self.density, family, &omega, self.source, 0, tolerance);
             *calls += certificate.calls;
             let found = certificate.improvement;
             polish = Some(found);
@@ -84,14 +83,14 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let flat = match self.records {
             // A fit that is not trusted anyway needs no evaluation far away.
             _ if self.interrupt.is_late() => None,
-            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
+            None => flat_coordinate(self.density, &**family, &omega, self.source, 1.0),
             Some(records) => {
                 let (seen, all) = records.scouted();
                 let spread = (all as f64 / seen as f64).sqrt();
-                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
+                flat_coordinate(records.scout(), &**family, &omega, self.source, spread)
             }
         };
-        let mut oracle = Oracle::new(self.density, family);
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = evaluation_draws(self.density, &self.settings);
         let evaluation = evaluate_until(
             &mut oracle,
@@ -103,20 +102,20 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
-        // A fit with bad weights is refined anyway, and for records one by one this evaluation costs as much as a fit.
+        // A fit with unreliable weights is refined anyway, and with records one by one this evaluation costs as much as
+        // a fit.
         let policy = &self.settings.policy;
         let looks =
             evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
         let beyond = looks.then(|| {
-            let space = Space::of(self.density);
-            let approximation = Approximation::new(kind, space, omega.clone())
+            let approximation = Approximation::of(family.clone(), omega.clone())
                 .expect("a fitted family has all its parameters");
             let log_z = evaluation.importance_bound.mean;
             beyond(self.density, &approximation, log_z, (self.source, policy))
         });
         FamilyResult {
             beyond: beyond.flatten(),
-            kind,
+            family: family.name(),
             omega,
             status,
             evaluation,
@@ -127,13 +126,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The result to report: a converged result whose draws can be used if there is one, otherwise the result with the
-/// highest bound.
+/// Returns the index of the result to report. It is a converged result whose draws can be used if there is one, and
+/// otherwise the result with the highest bound.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
-        let modes = match r.kind {
-            FamilyKind::Mixture { .. } => policy.of_a_mode(),
+        let modes = match r.family.kind() {
+            Some(FamilyKind::Mixture { .. }) => policy.of_a_mode(),
             _ => 0.0,
         };
         (
@@ -151,7 +150,7 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Number of draws for the final bound: that of the settings, or fewer for minibatch methods with many records.
+/// Minibatch methods with many records use fewer draws than the settings request.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

@@ -22,7 +22,7 @@ impl Snapshot for DriverState {
         archive.set("stage", self.stage.name());
         archive.set("before", self.before);
         archive.set("calls", [self.calls_before, self.calls]);
-        archive.set("kind", self.kind);
+        archive.set("kind", &self.family);
         archive.nest("starts", save_outcomes(&self.starts));
         archive.set("results", self.results.len());
         for (i, result) in self.results.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Snapshot for DriverState {
             before: archive.get("before")?,
             calls_before,
             calls,
-            kind: archive.get("kind")?,
+            family: archive.get("kind")?,
             starts: restore_outcomes(&archive.nested("starts"))?,
             results,
         })
@@ -67,7 +67,7 @@ impl Snapshot for FamilyResult {
     fn save(&self) -> Archive {
         let e = &self.evaluation;
         let mut archive = Archive::new();
-        archive.set("kind", self.kind);
+        archive.set("kind", &self.family);
         archive.put("omega", &self.omega);
         archive.set("status", &self.status);
         let estimates = [
@@ -104,7 +104,7 @@ impl Snapshot for FamilyResult {
             standard_error,
         };
         Ok(Self {
-            kind: archive.get("kind")?,
+            family: archive.get("kind")?,
             omega: archive.vec("omega")?,
             status: archive.get("status")?,
             evaluation: Evaluation {

@@ -1,5 +1,6 @@
-//! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
-//! each entry of the local parameters' factor, then a skewness for each local parameter).
+//! Conditionally structured Gaussians. Their parameters ω are the mean and lower factor of the global parameters, then
+//! a row of weights for each mean of a local parameter and each entry of the local parameters' factor, then a skewness
+//! for each local parameter.
 //!
 //! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
 //! hierarchies and series. They have a full covariance, `z_h = μ + A x`. Given the global parameters, the local
@@ -13,11 +14,12 @@
 //!
 //! With a skewness g, [`h(ε)`](skew) replaces ε; in the paper's family, all g are zero. Without skewness, the precision
 //! is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second derivative. Means,
-//! logarithms of scales and regressions are weighted sums of features of x. These are 1;
-//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
-//! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
-//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so
-//! the distribution of the local parameters is constant in the long tail of a global parameter.
+//! logarithms of scales and regressions are weighted sums of features of x. The features are the constant 1, the
+//! function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. h equals x over almost the
+//! whole range of a normal, so that a scale follows a funnel into its neck, and products of s are curved near the
+//! middle. In regressions s replaces h, because a coefficient larger than 1 in size would explode along a chain. All
+//! features are bounded, so the distribution of the local parameters is constant in the long tail of a global
+//! parameter.
 //!
 //! The Jacobian is triangular, so the density is exact, and moments of the features are integrals over one normal.
 
@@ -36,32 +38,29 @@ use super::rows::WIDTH;
 use crate::reduce::dot;
 use crate::sparse::{Colouring, Symbolic};
 
-/// Conditionally structured Gaussians.
+/// The family of conditionally structured Gaussians.
 #[derive(Clone, Debug)]
 pub struct Conditional {
     space: Space,
-    /// Coordinates of the global parameters, and of the local parameters in the order of elimination.
     globals: Vec<usize>,
     locals: Vec<usize>,
     features: Features,
     symbolic: Arc<Symbolic>,
-    /// The directions of the local parameters that determine their Hessian, and its pattern.
     colouring: Arc<Colouring>,
     pattern: Option<Arc<Pattern>>,
 }
 
 impl Conditional {
-    /// Number of lanes processed together.
     pub(crate) const BLOCK: usize = WIDTH;
 
-    /// The family on a space. Without a known pattern or global parameters, all coordinates are local parameters.
+    /// Creates the family on a space. Without a known pattern or global parameters, all coordinates are local
+    /// parameters.
     pub fn new(space: Space) -> Self {
         let mut globals = space.pattern.as_deref().map_or_else(Vec::new, globals_of);
         globals.truncate(MOST_GLOBALS);
         Self::with_globals(space, globals)
     }
 
-    /// The family with these global parameters.
     pub(super) fn with_globals(space: Space, mut globals: Vec<usize>) -> Self {
         globals.sort_unstable();
         let others: Vec<usize> = (0..space.dim)
@@ -88,8 +87,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density on this space has global parameters, at most as many as this family supports, and given these
-    /// a factor with at most the given number of nonzeros.
+    /// Returns whether a density on this space suits the family: it has global parameters, at most as many as the
+    /// family supports, and given these the factor has at most `most` nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -105,12 +104,10 @@ impl Conditional {
         Symbolic::new(&among(pattern, &others), most).is_some()
     }
 
-    /// Coordinates of the global parameters.
     pub(crate) fn globals(&self) -> &[usize] {
         &self.globals
     }
 
-    /// Coordinates of the local parameters, in the order of elimination.
     pub(crate) fn locals(&self) -> &[usize] {
         &self.locals
     }
@@ -123,7 +120,8 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Directions, `dim × columns`, whose Hessian products determine the local parameters' part of the Hessian.
+    /// Returns the directions, `dim × columns`, whose Hessian products determine the local parameters' part of the
+    /// Hessian.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -136,7 +134,8 @@ impl Conditional {
         out
     }
 
-    /// The local parameters' part of a matrix at the nonzeros, from its products with these directions (`dim × columns`).
+    /// Returns the local parameters' part of a matrix at the nonzeros, from the products of the matrix with
+    /// [`local_directions`](Self::local_directions) (`dim × columns`).
     pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
         let columns = products.len() / self.space.dim;
         let mut own = vec![0.0; self.locals.len() * columns];
@@ -149,13 +148,11 @@ impl Conditional {
             .gathered(&self.colouring, self.pattern.as_deref(), &own)
     }
 
-    /// Offset of the weights: first those of the means, then those of the nonzeros.
     fn start(&self) -> usize {
         let k = self.globals.len();
         k + k * (k + 1) / 2
     }
 
-    /// ω from the global parameters' Gaussian (A as a full square), rows of weights, and skewnesses.
     pub(crate) fn member(
         &self,
         mean: &[f64],
@@ -172,12 +169,10 @@ impl Conditional {
         omega
     }
 
-    /// Index of the nonzero of an element of A.
     fn element(&self, i: usize, k: usize) -> usize {
         self.globals.len() + i * (i + 1) / 2 + k
     }
 
-    /// Weights of means, and of nonzeros.
     fn weights<'a>(&self, omega: &'a [f64]) -> Weights<'a> {
         let count = self.locals.len() * self.features.count();
         let rows = &omega[self.start()..self.end()];
@@ -185,18 +180,15 @@ impl Conditional {
         Weights { means, nonzeros }
     }
 
-    /// Offset of the skewnesses.
     fn end(&self) -> usize {
         self.start() + (self.locals.len() + self.symbolic.nonzeros()) * self.features.count()
     }
 
-    /// The skewness of each local parameter, if any has one.
     fn skews<'a>(&self, omega: &'a [f64]) -> Option<&'a [f64]> {
         let skews = &omega[self.end()..];
         skews.iter().any(|g| *g != 0.0).then_some(skews)
     }
 
-    /// The sum of the weights of all log scales.
     fn stretch(&self, omega: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let mut out = vec![0.0; f];
@@ -209,13 +201,11 @@ impl Conditional {
         out
     }
 
-    /// Log of the determinant of A.
     fn global_log_det(&self, omega: &[f64]) -> f64 {
         let diagonal = (0..self.globals.len()).map(|i| omega[self.element(i, i)].abs().ln());
         diagonal.sum()
     }
 
-    /// The log Jacobian at every lane of the noise.
     pub(crate) fn log_dets(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let (stretch, constant) = (self.stretch(omega), self.global_log_det(omega));
         let mut x = vec![0.0; self.globals.len()];
@@ -233,7 +223,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// The factor of the local parameters' precision, given the global parameters at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
@@ -259,7 +248,6 @@ impl Conditional {
         factor
     }
 
-    /// Variances of the global parameters.
     fn global_variances(&self, omega: &[f64]) -> Vec<f64> {
         let row = |i: usize| &omega[self.element(i, 0)..=self.element(i, i)];
         (0..self.globals.len())
@@ -268,7 +256,6 @@ impl Conditional {
     }
 }
 
-/// The pattern among some coordinates, numbered by their position in the list.
 fn among(pattern: &Pattern, which: &[usize]) -> Pattern {
     let mut number = vec![u32::MAX; pattern.dim()];
     for (j, &i) in which.iter().enumerate() {

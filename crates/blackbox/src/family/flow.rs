@@ -1,11 +1,12 @@
-//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational inference
-//! Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational
+//! inference Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
 //!
 //! ω = (μ, L packed by rows, then for every layer a small network). The flow starts at the Gaussian `z = μ + L x` and
-//! keeps it fixed. Its layers map the noise to `x`: each leaves some coordinates `a` unchanged and moves the others,
-//! `b ↦ b e^{s(a)} + t(a)`. A bit of its index decides whether a coordinate moves, so that any two coordinates interact
-//! in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and
-//! their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the log scales.
+//! keeps it fixed. Its layers map the noise to `x`. Each layer leaves some coordinates `a` unchanged and moves the
+//! others, `b ↦ b e^{s(a)} + t(a)`. A bit of the coordinate's index decides whether it moves, so that any two
+//! coordinates interact in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u
+//! / √(1 + u²)`, and their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the
+//! log scales.
 //!
 //! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
 //! sticking-the-landing gradient needs. A layer's `∇ log q` follows from the previous one by one product with the
@@ -19,21 +20,17 @@ use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
 use self::layer::{Layer, Pass, STEEPEST, affine_back, gather};
-use super::{Family, FamilyKind, FullRank, Smoothness};
+use super::{FIXED_DRAWS, Family, FamilyKind, FamilyName, FullRank, Smoothness, fixed_draws};
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
 
-/// Number of lanes processed together.
 const BLOCK: usize = 256;
 
-/// Smallest and largest number of hidden units of a layer. Between them it is twice the dimension.
+/// Smallest and largest number of hidden units of a layer. Between these limits the number is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
-/// Number of draws for moments and entropy, which are the same draws for all members.
-const MOMENT_DRAWS: usize = 4096;
-
-/// A flow with this number of coupling layers.
+/// The family of flows with a given number of coupling layers.
 #[derive(Clone, Debug)]
 pub struct Flow {
     dim: usize,
@@ -41,7 +38,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The family on ℝᵈ with the given number of layers.
+    /// Creates the family on ℝᵈ with the given number of layers.
     pub fn new(dim: usize, layers: usize) -> Self {
         let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
         let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);
@@ -68,7 +65,6 @@ impl Flow {
         FullRank::new(self.dim)
     }
 
-    /// L as a full square.
     fn factor(&self, omega: &[f64]) -> Vec<f64> {
         let base = self.base();
         let mut factor = vec![0.0; self.dim * self.dim];
@@ -78,7 +74,7 @@ impl Flow {
         factor
     }
 
-    /// The noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
+    /// Returns the noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
     fn forward(
         &self,
         omega: &[f64],
@@ -104,7 +100,6 @@ impl Flow {
         (x, passes, stretched)
     }
 
-    /// Processes blocks of lanes in parallel, and concatenates the resulting rows.
     fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,
@@ -117,56 +112,12 @@ impl Flow {
         each.collect()
     }
 
-    /// `dim × width` lanes of a block.
     fn block(x: Lanes<'_>, first: usize, width: usize) -> Vec<f64> {
         let rows = (0..x.rows()).flat_map(|i| &x.row(i)[first..first + width]);
         rows.copied().collect()
     }
 
-    /// Fixed draws and their log densities.
-    fn sample(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut noise = vec![0.0; self.dim * MOMENT_DRAWS];
-        let source = NoiseSource::new(0, Simd::Scalar);
-        source.fill(
-            NoisePurpose::Final,
-            0,
-            0,
-            self.dim,
-            MOMENT_DRAWS,
-            &mut noise,
-        );
-        let noise = Lanes::new(&noise, self.dim, MOMENT_DRAWS);
-        let mut z = vec![0.0; self.dim * MOMENT_DRAWS];
-        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, MOMENT_DRAWS));
-        let mut log_q = vec![0.0; MOMENT_DRAWS];
-        let view = Lanes::new(&z, self.dim, MOMENT_DRAWS);
-        self.log_density(omega, noise, view, &mut log_q);
-        (z, log_q)
-    }
-
-    /// Mean and covariance of these draws.
-    fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let d = self.dim;
-        let (mut z, _) = self.sample(omega);
-        let mut mean = Vec::with_capacity(d);
-        for row in z.chunks_mut(MOMENT_DRAWS) {
-            let own = mean_se(row).0;
-            row.iter_mut().for_each(|z| *z -= own);
-            mean.push(own);
-        }
-        let row = |i: usize| &z[i * MOMENT_DRAWS..(i + 1) * MOMENT_DRAWS];
-        let mut covariance = vec![0.0; d * d];
-        for i in 0..d {
-            for j in 0..=i {
-                let product = dot(row(i), row(j)) / MOMENT_DRAWS as f64;
-                covariance[i * d + j] = product;
-                covariance[j * d + i] = product;
-            }
-        }
-        (mean, covariance)
-    }
-
-    /// Constants of the log density: the normal's constant and the log determinant of the Gaussian.
+    /// Sums the constant of the standard normal and the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
@@ -174,7 +125,7 @@ impl Flow {
     }
 }
 
-/// `constant − ½ |x|² − stretched`, lane by lane.
+/// Computes `constant − ½ |x|² − stretched`, lane by lane.
 fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
     let lanes = stretched.len();
     let mut out: Vec<f64> = stretched.iter().map(|s| constant - s).collect();
@@ -187,10 +138,10 @@ fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
 }
 
 impl Family for Flow {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Flow {
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Flow {
             layers: self.layers.len(),
-        }
+        })
     }
     fn dim(&self) -> usize {
         self.dim
@@ -208,7 +159,7 @@ impl Family for Flow {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// The Gaussian itself. The last layers of the networks are zero, and the others have fixed random weights.
+    /// Returns the Gaussian itself: the last layers of the networks are zero, and the others have fixed random weights.
     fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let mut omega = gaussian.to_vec();
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -229,23 +180,25 @@ impl Family for Flow {
         let single = self.base().diagonal(mean, log_sd);
         self.upon(&single, &[]).expect("a flow stands upon it")
     }
-    /// Uses fixed draws.
-    fn mean(&self, omega: &[f64]) -> Vec<f64> {
-        self.moments(omega).0
-    }
-    /// Uses fixed draws.
-    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
-        let (_, covariance) = self.moments(omega);
-        let diagonal = covariance.iter().step_by(self.dim + 1);
-        diagonal.map(|variance| variance.sqrt()).collect()
-    }
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-        let (mean, covariance) = self.moments(omega);
-        Some((mean, cholesky(&covariance, self.dim)?))
-    }
-    /// Uses fixed draws.
-    fn entropy(&self, omega: &[f64]) -> f64 {
-        -mean_se(&self.sample(omega).1).0
+        let d = self.dim;
+        let (mut z, _) = fixed_draws(self, omega);
+        let mut mean = Vec::with_capacity(d);
+        for row in z.chunks_mut(FIXED_DRAWS) {
+            let own = mean_se(row).0;
+            row.iter_mut().for_each(|z| *z -= own);
+            mean.push(own);
+        }
+        let row = |i: usize| &z[i * FIXED_DRAWS..(i + 1) * FIXED_DRAWS];
+        let mut covariance = vec![0.0; d * d];
+        for i in 0..d {
+            for j in 0..=i {
+                let product = dot(row(i), row(j)) / FIXED_DRAWS as f64;
+                covariance[i * d + j] = product;
+                covariance[j * d + i] = product;
+            }
+        }
+        Some((mean, cholesky(&covariance, d)?))
     }
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
         let (lanes, base) = (noise.lanes(), self.base());
@@ -304,7 +257,7 @@ impl Family for Flow {
             out[first..first + width].copy_from_slice(&block);
         }
     }
-    /// With `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
+    /// For `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
     /// `e^{−s}`. The derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
@@ -341,7 +294,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Parameters of the networks. The Gaussian stays fixed.
+    /// Adds derivatives only for the networks, because the Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

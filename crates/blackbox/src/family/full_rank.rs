@@ -1,34 +1,34 @@
 //! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
 //!
-//! As in Stan, L is lower triangular and otherwise unconstrained: with the diagonal itself (not its logarithm) as
-//! parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry gives the same distribution
-//! as a positive one.
+//! As in Stan, L is lower triangular and otherwise unconstrained. The parameter is the diagonal itself and not its
+//! logarithm, so the bound of a log-concave density is concave in ω. A negative diagonal entry gives the same
+//! distribution as a positive one.
 
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Number of lanes per block, so that the noise of all rows stays in the second-level cache.
+/// Lanes per block, so that the noise of all rows stays in the second-level cache.
 const BLOCK: usize = 256;
 
-/// Gaussians with any covariance, d + d(d + 1)/2 parameters.
+/// The family of Gaussians with any covariance, with d + d(d + 1)/2 parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct FullRank {
     dim: usize,
 }
 
 impl FullRank {
-    /// The family on ℝᵈ.
+    /// Creates the family on ℝᵈ.
     pub fn new(dim: usize) -> Self {
         Self { dim }
     }
 
-    /// ω of the given mean and lower factor (d × d row-major).
+    /// Returns ω for the given mean and lower factor (d × d row-major).
     pub fn assemble(&self, mean: &[f64], factor: &[f64]) -> Vec<f64> {
         let mut omega = mean.to_vec();
         for i in 0..self.dim {
@@ -37,7 +37,6 @@ impl FullRank {
         omega
     }
 
-    /// Offset of row i of L in ω.
     fn row(&self, i: usize) -> usize {
         self.dim + i * (i + 1) / 2
     }
@@ -46,7 +45,7 @@ impl FullRank {
         self.row(i) + i
     }
 
-    /// Row i of L.
+    /// Returns row i of L.
     pub fn factor_row<'a>(&self, omega: &'a [f64], i: usize) -> &'a [f64] {
         &omega[self.row(i)..self.row(i + 1)]
     }
@@ -62,7 +61,7 @@ impl FullRank {
             for i in (0..self.dim).step_by(4) {
                 let rows = four.next().expect("rows left");
                 let factors = |k: usize| self.factor_row(parameters, i + k);
-                // The part that all four rows share, then the corner.
+                // All four rows share the first part. The corner follows.
                 let mut common = 0;
                 if i + 4 <= self.dim {
                     common = i + 1;
@@ -82,16 +81,13 @@ impl FullRank {
     }
 }
 
-/// Largest number of fixed-point iterations of [`FullRank::enrich`].
 const ITERATIONS: usize = 12;
 
-/// Gain in nats below which an iteration is the last.
 const ENOUGH: f64 = 0.2;
 
-/// Approximate number of lanes of Hessian-vector products of one iteration.
 const HESSIAN_LANES: usize = 8192;
 
-/// The lower factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
+/// Returns the lower factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
 fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
     if share == 1.0 {
         return Some(b.to_vec());
@@ -106,12 +102,15 @@ fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
     cholesky(&sum, n)
 }
 
-/// Columns of a tile, a multiple of four.
+/// Must be a multiple of four.
 const TILE: usize = 16;
 
 impl Family for FullRank {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::FullRank
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::FullRank)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn dim(&self) -> usize {
         self.dim
@@ -136,11 +135,8 @@ impl Family for FullRank {
     fn free_rows(&self) -> usize {
         self.dim
     }
-    fn uses_curvature(&self) -> bool {
-        false
-    }
-    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the current member
-    /// (Opper and Archambeau 2009). Steps are damped if the bound on fixed draws would fall.
+    /// Performs fixed-point iterations `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the current member (Opper and
+    /// Archambeau 2009), which are damped if the bound on fixed draws would fall.
     fn enrich(
         &self,
         mean: &[f64],
@@ -155,7 +151,6 @@ impl Family for FullRank {
         let mut omega = self.diagonal(mean, log_sd);
         let mut gradient = vec![0.0; omega.len()];
         let mut value = bound.value_gradient(&omega, &mut gradient);
-        // The lower factor of the current member's precision.
         let mut precision = vec![0.0; dim * dim];
         for (i, l) in log_sd.iter().enumerate() {
             precision[i * dim + i] = (-l).exp();
@@ -236,8 +231,8 @@ impl Family for FullRank {
             for (i, mean) in out.iter_mut().enumerate().take(self.dim) {
                 *mean += sum(grad(i));
             }
-            // Two rows of the factor at once, four columns at once, as far as both rows have them. A tile of columns
-            // stays in the fastest cache.
+            // The loop takes two rows of the factor and four columns at once, as far as both rows have them. A tile of
+            // columns stays in the fastest cache.
             let whole = |i: usize| if i + 1 < self.dim { (i + 1) & !3 } else { 0 };
             for tile in (0..self.dim).step_by(TILE) {
                 for i in (0..self.dim).step_by(2) {
@@ -267,14 +262,14 @@ impl Family for FullRank {
         _grad: Lanes<'_>,
         _out: &mut [f64],
     ) {
-        // T is linear in ω.
+        // T is linear in ω, so the second derivative is zero.
     }
     fn log_density(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, out: &mut [f64]) {
         let constant = 0.5 * self.dim as f64 - self.entropy(omega);
         standard_normal(noise, constant, out);
     }
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
-        // −L⁻ᵀ ε, from the last row up.
+        // Computes −L⁻ᵀ ε, from the last row up.
         let lanes = noise.lanes();
         for (s, e) in out.as_mut_slice().iter_mut().zip(noise.as_slice()) {
             *s = -e;
@@ -296,8 +291,8 @@ impl Family for FullRank {
         residual: &[f64],
         out: &mut [f64],
     ) {
-        // The Fisher information in the moving frame μ + L m, L(I + A): identity for m, 1 for the
-        // strict lower part of A and 2 for its diagonal.
+        // In the moving frame μ + L m, L(I + A), the Fisher information is the identity for m, 1 for the strict lower
+        // part of A and 2 for its diagonal.
         let d = self.dim;
         let mut pulled = vec![0.0; d];
         for i in 0..d {
@@ -306,7 +301,7 @@ impl Family for FullRank {
         for i in 0..d {
             out[i] = dot(self.factor_row(omega, i), &pulled[..=i]);
         }
-        // A = tril(Lᵀ R) with halved diagonal, row by row of L; then L A.
+        // A is tril(Lᵀ R) with halved diagonal, computed row by row of L. L A follows.
         let mut a = vec![0.0; d * d];
         for k in 0..d {
             let residual_row = &residual[self.row(k)..self.row(k + 1)];

@@ -1,4 +1,4 @@
-//! Building blocks for local parameters given global ones: the choice of global parameters, the features of their
+//! Building blocks for local parameters given global parameters: the choice of global parameters, the features of their
 //! values, and sums of features over blocks of lanes.
 
 use jensen_density::Pattern;
@@ -10,8 +10,6 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
 
-/// Ratio to the median number of neighbours beyond which a coordinate is a global parameter, and the largest number of
-/// global parameters.
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
@@ -20,8 +18,8 @@ const PAIRED: usize = 4;
 
 /// Standard deviations at which s saturates, and at which h saturates. Draws of local parameters near the middle of a
 /// global parameter say little about its long tail, as when a group's scale approaches zero. With x itself instead of
-/// h, chains took up to nine times the gradients to return from there (`models/electric_pairs`; fewer on
-/// `models/stochastic_volatility`).
+/// h, chains took up to nine times the gradients to return from the tail (`models/electric_pairs`), and fewer on
+/// `models/stochastic_volatility`.
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
@@ -31,27 +29,25 @@ const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
 
-/// Weights of the means of local parameters, and of the entries of their factor.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'a> {
     pub means: &'a [f64],
     pub nonzeros: &'a [f64],
 }
 
-/// A value of every feature, or a derivative with respect to it, in the lanes of a block: for means and scales, and for
-/// regressions.
+/// A value of every feature, or a derivative with respect to it, in the lanes of a block. Means and scales have other
+/// features than regressions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Featured {
     pub plain: Vec<LaneRow>,
     pub bounded: Vec<LaneRow>,
 }
 
-/// The features that means, scales and regressions depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Features {
     globals: usize,
     products: Vec<(usize, usize)>,
-    /// `E s²`, `E s⁴` and `E h²`.
+    /// The expectations of s², s⁴ and h² under a standard normal.
     moments: [f64; 3],
 }
 
@@ -75,12 +71,11 @@ impl Features {
         }
     }
 
-    /// The number of features.
     pub(crate) fn count(&self) -> usize {
         1 + self.globals + self.products.len()
     }
 
-    /// Indices of the features, except the constant, that depend only on certain global parameters.
+    /// Omits the constant feature. The features depend only on the global parameters for which `known` is true.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -89,7 +84,6 @@ impl Features {
             .collect()
     }
 
-    /// The values of the features at one point of the global parameters.
     pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
         let products = self
             .products
@@ -101,7 +95,6 @@ impl Features {
             .collect()
     }
 
-    /// The values whose sums are the regressions.
     pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.at(x);
         for (feature, x) in out[1..].iter_mut().zip(x) {
@@ -130,8 +123,8 @@ impl Features {
         out
     }
 
-    /// `out += ` derivatives with respect to x, from derivatives with respect to the features. The features of
-    /// regressions share those of the others except s itself.
+    /// Adds derivatives with respect to x to `out`, from derivatives with respect to the features. Regressions share
+    /// the features of means and scales except s itself.
     pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
@@ -155,7 +148,6 @@ impl Features {
         }
     }
 
-    /// The means of the features under standard normal x.
     pub(super) fn means(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.count()];
         out[0] = 1.0;
@@ -165,7 +157,6 @@ impl Features {
         out
     }
 
-    /// The variances of the features. All pairs are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];
@@ -181,20 +172,19 @@ impl Features {
     }
 }
 
-/// `h(x)` and its slope.
+/// Computes `h(x)` and its slope.
 fn held(x: f64) -> (f64, f64) {
     let beyond = 1.0 + (x / HOLD).powi(16);
     let r = beyond.sqrt().sqrt().sqrt().sqrt().recip();
     (x * r, r / beyond)
 }
 
-/// `s(x)` and its slope.
+/// Computes `s(x)` and its slope.
 fn saturated(x: f64) -> (f64, f64) {
     let r = 1.0 / (1.0 + (x / SATURATION) * (x / SATURATION)).sqrt();
     (x * r, r * r * r)
 }
 
-/// The global parameters of a pattern: coordinates with more than [`MANY`] times the median number of neighbours.
 pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     let degree = |i: &usize| pattern.neighbours(*i).len();
     let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();
@@ -207,7 +197,6 @@ pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     globals
 }
 
-/// Registers of a row.
 const PARTS: usize = WIDTH / LANES;
 
 // Plain loops instead of closures, because closures are not compiled with the processor features of the enclosing
@@ -249,7 +238,6 @@ fn minus<V: F64x8>(a: [V; PARTS]) -> [V; PARTS] {
     out
 }
 
-/// `sum + factor x` in every lane.
 #[inline(always)]
 fn plus<V: F64x8>(sum: [V; PARTS], factor: [V; PARTS], x: [V; PARTS]) -> [V; PARTS] {
     let mut out = sum;
@@ -268,7 +256,6 @@ fn add<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
     out
 }
 
-/// `θ · φ` in every lane.
 #[inline(always)]
 fn weigh<V: F64x8>(theta: &[f64], features: &[LaneRow]) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
@@ -278,7 +265,7 @@ fn weigh<V: F64x8>(theta: &[f64], features: &[LaneRow]) -> [V; PARTS] {
     out
 }
 
-/// `out += θ adjoint`.
+/// Computes `out += θ adjoint`.
 #[inline(always)]
 fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [LaneRow]) {
     for (t, row) in theta.iter().zip(out) {
@@ -286,7 +273,7 @@ fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [LaneRow]) {
     }
 }
 
-/// `out += θ adjoint + η other`.
+/// Computes `out += θ adjoint + η other`.
 #[inline(always)]
 fn spread_two<V: F64x8>(
     theta: &[f64],
@@ -301,17 +288,17 @@ fn spread_two<V: F64x8>(
     }
 }
 
-/// `θ · φ` in every lane, for each row of weights.
+/// Computes `θ · φ` in every lane, for each row of weights.
 pub(crate) fn weighted(thetas: &[f64], features: &[LaneRow], out: &mut [LaneRow]) {
     weighted_kernel(Simd::detect(), thetas, features, out);
 }
 
-/// `out += Σ θ adjoint` over rows of weights and their adjoints.
+/// Computes `out += Σ θ adjoint` over rows of weights and their adjoints.
 pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRow]) {
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// From the last local parameter up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
+/// Computes `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`, from the last local parameter up.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"
@@ -342,9 +329,9 @@ pub(super) fn solve(
     );
 }
 
-/// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes the
-/// derivatives with respect to the noise, in rows of `out` from `to` on. Adds derivatives with respect to the features
-/// to `by_feature`.
+/// Computes the derivatives with respect to the noise, in rows of `out` from `to` on, from the derivatives with respect
+/// to the draws of the local parameters in their rows of `grad`. Adds derivatives with respect to the features to
+/// `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
@@ -438,7 +425,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Nodes for the given number of standard normals, with weights that sum to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -465,7 +451,7 @@ pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
         .collect()
 }
 
-/// `out[row, f] += Σ_lanes adjoint φ_f`.
+/// Computes `out[row, f] += Σ_lanes adjoint φ_f`.
 pub(super) fn add_products(features: &[LaneRow], adjoints: &[LaneRow], out: &mut [f64]) {
     for (adjoint, out) in adjoints.iter().zip(out.chunks_mut(features.len())) {
         for (feature, out) in features.iter().zip(out) {

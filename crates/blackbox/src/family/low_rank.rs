@@ -1,20 +1,20 @@
-//! Low rank plus diagonal: ω = (μ, λ, U by rows), `z = μ + e^λ ⊙ ε₀ + U ε₁`.
+//! Gaussians with a covariance of low rank plus a diagonal: ω = (μ, λ, U by rows) and `z = μ + e^λ ⊙ ε₀ + U ε₁`.
 //!
-//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²): with
-//! `C Cᵀ = I + Uᵀ D⁻² U` and `W = D⁻² U C⁻ᵀ`, `Σ⁻¹ = D⁻² − W Wᵀ` and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`.
-//! The entropy is ½ log det Σ plus a constant; `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. Its
-//! second derivatives follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹` with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.
+//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²): with `C Cᵀ = I + Uᵀ D⁻² U` and
+//! `W = D⁻² U C⁻ᵀ`, `Σ⁻¹ = D⁻² − W Wᵀ` and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`. The entropy is ½ log det Σ plus a
+//! constant; `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. Its second derivatives follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹`
+//! with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.
 
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::precondition_mean;
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, solve_lower};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{affine_row, axpy, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Gaussians with covariance diagonal + `rank` factors, d(2 + R) parameters.
+/// The family of Gaussians whose covariance is a diagonal plus `rank` factors, with d(2 + R) parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct LowRank {
     dim: usize,
@@ -29,7 +29,7 @@ struct Woodbury {
 }
 
 impl LowRank {
-    /// The family on ℝᵈ with `rank` factors.
+    /// Creates the family on ℝᵈ with `rank` factors.
     pub fn new(dim: usize, rank: usize) -> Self {
         Self { dim, rank }
     }
@@ -60,7 +60,8 @@ impl LowRank {
         for a in 0..r {
             inner[a * r + a] += 1.0;
         }
-        // I plus a Gram matrix. Only overflow can make the factorisation fail, and NaN then marks ω as out of range.
+        // The matrix is I plus a Gram matrix, so only overflow can make the factorisation fail. NaN then marks ω as out
+        // of range.
         let c = cholesky(&inner, r).unwrap_or_else(|| vec![f64::NAN; r * r]);
         let mut w = vec![0.0; self.dim * r];
         for (i, p) in precision.iter().enumerate() {
@@ -84,12 +85,12 @@ impl Woodbury {
         &self.w[i * r..(i + 1) * r]
     }
 
-    /// `(Σ⁻¹)ᵢᵢ`.
+    /// Returns `(Σ⁻¹)ᵢᵢ`.
     fn diagonal(&self, i: usize) -> f64 {
         self.precision[i] - dot(self.row(i), self.row(i))
     }
 
-    /// `Σ⁻¹ X` for X of d × columns, row-major.
+    /// Computes `Σ⁻¹ X` for X of d × columns, row-major.
     fn solve(&self, x: &[f64], columns: usize) -> Vec<f64> {
         let d = self.precision.len();
         let r = self.w.len() / d;
@@ -113,8 +114,14 @@ impl Woodbury {
 }
 
 impl Family for LowRank {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::LowRank { rank: self.rank }
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::LowRank { rank: self.rank })
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
+    }
+    fn uses_curvature(&self) -> bool {
+        true
     }
     fn dim(&self) -> usize {
         self.dim
@@ -143,7 +150,7 @@ impl Family for LowRank {
         source: NoiseSource,
         _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
-        // Zero factors are a saddle point, unlike small random ones.
+        // Zero factors are a saddle point, unlike small random factors.
         let (dim, rank) = (self.dim, self.rank);
         let mut omega = self.diagonal(mean, log_sd);
         let mut noise = vec![0.0; dim * rank];
@@ -189,7 +196,7 @@ impl Family for LowRank {
         let (u, du) = (&omega[2 * d..], &direction[2 * d..]);
         let su = woodbury.solve(u, r);
         let sdu = woodbury.solve(du, r);
-        // e = 2 e^{2λ} dλ, the diagonal part of dΣ.
+        // The diagonal part of dΣ is e = 2 e^{2λ} dλ.
         let e: Vec<f64> = (0..d)
             .map(|i| 2.0 * direction[d + i] / woodbury.precision[i])
             .collect();
@@ -316,7 +323,6 @@ impl Family for LowRank {
         match curvature {
             Some(_) => precondition_mean(omega, d, curvature, &mut out[..d]),
             None => {
-                // The family's own covariance.
                 let mut inner = vec![0.0; r];
                 for (i, &g) in residual[..d].iter().enumerate() {
                     axpy(g, self.factor(omega, i), &mut inner);

@@ -2,28 +2,34 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{affine_row, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Independent Gaussian coordinates, ω = (μ, log σ), 2d parameters.
+/// The family of independent Gaussian coordinates, with ω = (μ, log σ) and 2d parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct MeanField {
     dim: usize,
 }
 
 impl MeanField {
-    /// The family on ℝᵈ.
+    /// Creates the family on ℝᵈ.
     pub fn new(dim: usize) -> Self {
         Self { dim }
     }
 }
 
 impl Family for MeanField {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::MeanField
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::MeanField)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
+    }
+    fn uses_curvature(&self) -> bool {
+        true
     }
     fn dim(&self) -> usize {
         self.dim
@@ -138,7 +144,7 @@ impl Family for MeanField {
     }
 }
 
-/// `out[l] = constant − ½ Σᵢ noise[i, l]²`, rows in order.
+/// Computes `out[l] = constant − ½ Σᵢ noise[i, l]²`, with rows in order.
 pub(super) fn standard_normal(noise: Lanes<'_>, constant: f64, out: &mut [f64]) {
     out.fill(constant);
     for i in 0..noise.rows() {
@@ -148,8 +154,8 @@ pub(super) fn standard_normal(noise: Lanes<'_>, constant: f64, out: &mut [f64]) 
     }
 }
 
-/// `x ← P⁻¹ x` for the mean: the curvature where known, otherwise the variances e^{2λ} that follow
-/// the mean in ω.
+/// Computes `x ← P⁻¹ x` for the mean. P is the curvature if known, and otherwise the inverse of the variances e^{2λ},
+/// where λ follows the mean in ω.
 pub(super) fn precondition_mean(
     omega: &[f64],
     dim: usize,

@@ -1,42 +1,35 @@
-//! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
+//! Mixtures of Gaussians. Their parameters ω are the weights, followed by the mean and the lower factor, packed by
+//! rows, of every component.
 //!
-//! The first row of the noise selects the component, and the others give the draw from it. The choice of a component
-//! has no derivative, so gradients with respect to the parameters cannot maximise the bound. The moments of weighted
-//! draws determine members instead; see `moments`. Components of weight zero are free slots.
+//! The first row of the noise selects the component, and the other rows give the draw from that component. The choice
+//! of a component has no derivative, so gradients with respect to the parameters cannot maximise the bound. The moments
+//! of weighted draws determine the parameters instead; see `moments`. Components of weight zero are unused.
 
 use jensen_density::{Lanes, LanesMut};
-use jensen_math::simd::Simd;
 use jensen_math::special::{log_sum_exp_slice, phi};
 
-use super::{Family, FamilyKind, FullRank, Smoothness};
+use super::{Family, FamilyKind, FamilyName, FullRank, Smoothness, lacks};
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
-use crate::noise::{NoisePurpose, NoiseSource};
-use crate::reduce::{dot, mean_se};
+use crate::reduce::dot;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Number of draws for the entropy, which are the same draws for all members.
-const ENTROPY_DRAWS: usize = 4096;
-
-/// Mixtures of up to `components` Gaussians with any covariance.
+/// The family of mixtures of up to `components` Gaussians with any covariance.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     dim: usize,
     components: usize,
 }
 
-/// One component.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Component {
-    /// The component's share of the draws.
     pub weight: f64,
-    /// The mean of the component.
     pub mean: Vec<f64>,
-    /// Lower Cholesky factor of its covariance, d × d row-major.
+    /// The lower Cholesky factor of the covariance, d × d row-major.
     pub factor: Vec<f64>,
 }
 
 impl Component {
-    /// `L⁻¹ (z − μ)`.
+    /// Computes `L⁻¹ (z − μ)`.
     pub(crate) fn standardised(&self, z: Lanes<'_>) -> Vec<f64> {
         let lanes = z.lanes();
         let mut y = z.as_slice().to_vec();
@@ -47,7 +40,6 @@ impl Component {
         y
     }
 
-    /// Log of the determinant of L.
     pub(crate) fn log_det(&self) -> f64 {
         let dim = self.mean.len();
         let diagonal = (0..dim).map(|i| self.factor[i * dim + i].abs().ln());
@@ -56,17 +48,15 @@ impl Component {
 }
 
 impl Mixture {
-    /// The family on ℝᵈ with at most the given number of components.
+    /// Creates the family on ℝᵈ with at most the given number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
 
-    /// Largest number of components.
     pub(crate) fn components(&self) -> usize {
         self.components
     }
 
-    /// The components in ω, including those without weight.
     pub(crate) fn parts(&self, omega: &[f64]) -> Vec<Component> {
         let (weights, rest) = omega.split_at(self.components);
         let single = FullRank::new(self.dim);
@@ -85,10 +75,10 @@ impl Mixture {
         parts.collect()
     }
 
-    /// ω of the components. Their weights need not sum to one. Unused slots have weight zero.
+    /// Returns ω for the given components, whose weights need not sum to one. Unused components get weight zero.
     ///
     /// # Panics
-    /// Panics if there are none or too many, which is a bug in the caller.
+    /// Panics if there are no components or too many, which is a bug in the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();
@@ -102,7 +92,6 @@ impl Mixture {
         omega
     }
 
-    /// Mean and covariance (d × d) of the mixture.
     pub(crate) fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let parts = self.parts(omega);
         let d = self.dim;
@@ -130,8 +119,8 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Log of weight times density of every component at draws, `components × lanes`, and the standardised draws of
-    /// each component.
+    /// Returns the log of weight times density of every component at draws, `components × lanes`, and the standardised
+    /// draws of each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];
@@ -155,7 +144,7 @@ impl Mixture {
     }
 }
 
-/// `log Σ exp` over the rows, lane by lane.
+/// Computes `log Σ exp` over the rows, lane by lane.
 pub(crate) fn log_sums(terms: &[f64], lanes: usize) -> Vec<f64> {
     let rows = terms.len() / lanes.max(1);
     let mut column = vec![0.0; rows];
@@ -169,10 +158,10 @@ pub(crate) fn log_sums(terms: &[f64], lanes: usize) -> Vec<f64> {
 }
 
 impl Family for Mixture {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Mixture {
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Mixture {
             components: self.components,
-        }
+        })
     }
     fn dim(&self) -> usize {
         self.dim
@@ -189,7 +178,6 @@ impl Family for Mixture {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// The Gaussian and a component at each of the modes, with equal weights.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let single = FullRank::new(self.dim);
         let room = self.components.saturating_sub(1);
@@ -233,19 +221,6 @@ impl Family for Mixture {
         let (mean, covariance) = self.moments(omega);
         Some((mean, cholesky(&covariance, self.dim)?))
     }
-    /// Uses fixed draws.
-    fn entropy(&self, omega: &[f64]) -> f64 {
-        let rows = self.noise_dim();
-        let mut noise = vec![0.0; rows * ENTROPY_DRAWS];
-        let source = NoiseSource::new(0, Simd::Scalar);
-        source.fill(NoisePurpose::Final, 0, 0, rows, ENTROPY_DRAWS, &mut noise);
-        let noise = Lanes::new(&noise, rows, ENTROPY_DRAWS);
-        let mut z = vec![0.0; self.dim * ENTROPY_DRAWS];
-        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, ENTROPY_DRAWS));
-        let mut log_q = vec![0.0; ENTROPY_DRAWS];
-        self.log_density_at(omega, Lanes::new(&z, self.dim, ENTROPY_DRAWS), &mut log_q);
-        -mean_se(&log_q).0
-    }
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
         let (parts, lanes) = (self.parts(omega), noise.lanes());
         let last = parts.iter().rposition(|part| part.weight > 0.0);
@@ -271,8 +246,8 @@ impl Family for Mixture {
             }
         }
     }
-    fn log_density(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]) {
-        self.log_density_at(omega, z, out);
+    fn pull(&self, _omega: &[f64], _noise: Lanes<'_>, _grad: Lanes<'_>, _out: &mut [f64]) {
+        lacks(self, "pull")
     }
     fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
         let (terms, _) = self.terms(&self.parts(omega), z);

@@ -1,19 +1,21 @@
 //! Families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
 //!
-//! A family is a set of distributions of one shape. Its parameters ω are one flat vector. Every method reaches the
+//! A family is a parametric set of distributions. Its parameters ω are one flat vector. Every method reaches the
 //! density through five maps, from which gradients and Hessian-vector products of `L(ω) = E log p(T(ω, ε)) + H(ω)`
 //! follow:
 //!
-//! * `∇L = E Jᵀ g + ∇H` with `g = ∇log p(z)` and `J = ∂T/∂ω`: [`Family::pull`] and
-//!   [`Family::add_entropy_gradient`];
+//! * `∇L = E Jᵀ g + ∇H` with `g = ∇log p(z)` and `J = ∂T/∂ω`: [`Family::pull`] and [`Family::add_entropy_gradient`];
 //! * `∇²L d = E[Jᵀ ∇²log p(z) J d + Σᵢ gᵢ ∂²Tᵢ/∂ω² d] + ∇²H d`: [`Family::push`] computes `J d`, the density multiplies
 //!   by its Hessian, [`Family::pull`] multiplies by `Jᵀ`, [`Family::pull_second`] adds the curvature of T, and
 //!   [`Family::add_entropy_hvp`] adds that of the entropy.
 //!
-//! A new family needs one file and one line of the list below.
+//! To add a family to Jensen, write one file and add one line to the list in `names`. A caller's own family is a type
+//! that implements [`Family`]; see [`FamilyChoice::Own`](crate::FamilyChoice::Own). [`check_family`] compares all maps
+//! with differences.
 //!
 //! Sums over lanes have a fixed order, so results do not depend on the number of threads.
 
+mod check;
 pub(crate) mod conditional;
 mod flow;
 mod full_rank;
@@ -21,19 +23,20 @@ pub(crate) mod globals;
 mod low_rank;
 mod mean_field;
 pub(crate) mod mixture;
+mod names;
 pub(crate) mod rows;
 mod sparse;
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern};
-use serde::{Deserialize, Serialize};
+use jensen_math::simd::Simd;
 
-use crate::error::positive;
-use crate::noise::NoiseSource;
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::{dot, mean_se};
 
+pub use check::{FamilyFault, check_family};
 pub use conditional::Conditional;
 pub(crate) use conditional::Passes;
 pub use flow::Flow;
@@ -41,19 +44,20 @@ pub use full_rank::FullRank;
 pub use low_rank::LowRank;
 pub use mean_field::MeanField;
 pub use mixture::Mixture;
+pub use names::{FamilyKind, FamilyName};
 pub use sparse::Sparse;
 
-/// The space of a family.
+/// The density's properties on which the shape of a family depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Number of coordinates.
+    /// The number of coordinates.
     pub dim: usize,
     /// The mixed second derivatives of the density that can differ from zero, if known.
     pub pattern: Option<Arc<Pattern>>,
 }
 
 impl Space {
-    /// The space of a density.
+    /// Returns the space of a density.
     pub fn of(density: &impl LogDensity) -> Self {
         Self {
             dim: density.dim(),
@@ -74,127 +78,6 @@ impl From<Space> for usize {
     }
 }
 
-/// The list of families. A macro generates [`FamilyKind`] from it. A kind may have a parameter, a positive integer that
-/// may have a default.
-macro_rules! families {
-    ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
-        /// The family.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum FamilyKind {
-            $($(#[$doc])* $kind $({ $(#[$about])* $number: usize })?,)*
-        }
-
-        impl FamilyKind {
-            /// The family of this kind on a space, such as ℝᵈ.
-            pub fn build(self, space: impl Into<Space>) -> Arc<dyn Family> {
-                let space = space.into();
-                match self {
-                    $(Self::$kind $({ $number })? => Arc::new($kind::new(space.into() $(, $number)?)),)*
-                }
-            }
-
-            /// Number of parameters on a space. It does not build the family, which can be large.
-            pub fn parameters(self, space: &Space) -> usize {
-                match self {
-                    Self::Sparse => Sparse::parameters_on(space),
-                    Self::Conditional => self.build(space.clone()).parameters(),
-                    _ => self.build(space.dim).parameters(),
-                }
-            }
-
-            /// Checks the parameter of the kind.
-            ///
-            /// # Errors
-            /// Returns a sentence that names the setting and its value.
-            pub fn validate(self) -> Result<(), String> {
-                match self {
-                    $(Self::$kind $({ $number })? => {
-                        $(positive([(stringify!($number), $number as f64)])?;)?
-                        Ok(())
-                    })*
-                }
-            }
-        }
-
-        impl fmt::Display for FamilyKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$kind $({ $number })? => {
-                        f.write_str($name)?;
-                        $(write!(f, "={}", $number)?;)?
-                        Ok(())
-                    })*
-                }
-            }
-        }
-
-        impl FromStr for FamilyKind {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let (name, number) = match text.split_once('=') {
-                    Some((name, number)) => (name, Some(number)),
-                    None => (text, None),
-                };
-                $(if name == $name {
-                    let parameters: &[&str] = &[$(stringify!($number))?];
-                    if parameters.is_empty() && number.is_some() {
-                        return Err(format!("`{text}`: the family `{name}` takes no number"));
-                    }
-                    return Ok(Self::$kind $({
-                        $number: whole(text, stringify!($number), number, None $(.or(Some($usual)))?)?
-                    })?);
-                })*
-                let known = [$(concat!($name $(, "=", stringify!($number))?)),*];
-                Err(format!("unknown family `{text}`; expected one of {}", known.join(", ")))
-            }
-        }
-    };
-}
-
-/// The positive integer of a family, or its default.
-fn whole(
-    text: &str,
-    what: &str,
-    number: Option<&str>,
-    usual: Option<usize>,
-) -> Result<usize, String> {
-    match (number.map(str::parse), usual) {
-        (Some(Ok(number)), _) if number > 0 => Ok(number),
-        (None, Some(usual)) => Ok(usual),
-        _ => Err(format!(
-            "`{text}`: the {what} must be a positive whole number"
-        )),
-    }
-}
-
-families! {
-    /// Independent coordinates.
-    MeanField => "meanfield",
-    /// Any covariance.
-    FullRank => "fullrank",
-    /// Diagonal plus a product of `rank` factors.
-    LowRank {
-        /// Number of factors.
-        rank
-    } => "lowrank",
-    /// A precision that is sparse if the density lacks mixed second derivatives.
-    Sparse => "sparse",
-    /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
-    Conditional => "conditional",
-    /// Mixtures of at most this number of Gaussians with arbitrary covariances.
-    Mixture {
-        /// Number of components.
-        components = 8
-    } => "mixture",
-    /// Affine couplings in the whitened space of the best Gaussian.
-    Flow {
-        /// Number of layers.
-        layers = 6
-    } => "flow",
-}
-
 /// The derivatives of a family's draws with respect to its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothness {
@@ -206,71 +89,100 @@ pub enum Smoothness {
     None,
 }
 
-/// The reason why no code requests derivatives with respect to the parameters.
-const NO_DERIVATIVES: &str =
-    "methods ask for a family's smoothness before they ask for derivatives";
+/// Draws for moments and entropies without a formula. All members of a family use the same draws.
+const FIXED_DRAWS: usize = 4096;
 
-/// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
-/// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
+/// A family with reparameterised draws. The argument `omega` always has [`parameters`](Self::parameters) elements,
+/// which can be any numbers. Noise is `noise_dim × lanes`, draws and gradients are `dim × lanes`.
+///
+/// Stochastic gradients fit a type with the methods that have no default and a density
+/// ([`log_density_at`](Self::log_density_at)). It also needs [`noise_dim`](Self::noise_dim) if the noise has more or
+/// fewer rows than the draws. Mean, standard deviations and entropy then come from fixed draws. Newton's method fits a
+/// type that returns [`Smoothness::Twice`] and has the maps of second order: [`push`](Self::push),
+/// [`pull_second`](Self::pull_second), [`add_entropy_gradient`](Self::add_entropy_gradient) and
+/// [`add_entropy_hvp`](Self::add_entropy_hvp).
+///
+/// A value at a lane must depend only on that lane, and sums over lanes must have a fixed order. Otherwise fits are not
+/// reproducible. [`check_family`] tests the first requirement, and all maps.
 ///
 /// A method uses the properties of the family and never its kind.
-pub trait Family: fmt::Debug + Send + Sync {
-    /// The kind of the family.
-    fn kind(&self) -> FamilyKind;
+pub trait Family: fmt::Debug + Send + Sync + 'static {
+    /// Returns the name in messages, results and stored fits. A caller's family returns [`FamilyName::own`]. The name
+    /// includes all constants that distinguish its members from members of a similar family, as in `student_t=4`.
+    fn name(&self) -> FamilyName;
 
-    /// Dimension d of the draws.
+    /// Returns the dimension d of the draws.
     fn dim(&self) -> usize;
 
-    /// The space of the family.
+    /// Returns the space of the family.
+    #[doc(hidden)]
     fn space(&self) -> Space {
         self.dim().into()
     }
 
-    /// Rows of the standard-normal noise.
-    fn noise_dim(&self) -> usize;
+    /// Returns the number of rows of the standard-normal noise, by default d.
+    fn noise_dim(&self) -> usize {
+        self.dim()
+    }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     fn parameters(&self) -> usize;
 
-    /// The member with the given mean and log standard deviations and no correlation.
+    /// Returns the parameters of the member with the given mean and log standard deviations and no correlation.
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64>;
 
-    /// The mean.
-    fn mean(&self, omega: &[f64]) -> Vec<f64>;
+    /// Returns the mean. The default computes it from fixed draws.
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        let (z, _) = fixed_draws(self, omega);
+        z.chunks(FIXED_DRAWS).map(|row| mean_se(row).0).collect()
+    }
 
-    /// The marginal standard deviations.
-    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64>;
+    /// Returns the marginal standard deviations. The default computes them from fixed draws.
+    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
+        let (mut z, _) = fixed_draws(self, omega);
+        let rows = z.chunks_mut(FIXED_DRAWS);
+        rows.map(|row| {
+            let mean = mean_se(row).0;
+            row.iter_mut().for_each(|z| *z -= mean);
+            (dot(row, row) / FIXED_DRAWS as f64).sqrt()
+        })
+        .collect()
+    }
 
-    /// Their logarithms.
+    /// Returns the logarithms of the marginal standard deviations.
     fn marginal_log_sd(&self, omega: &[f64]) -> Vec<f64> {
         self.marginal_sd(omega).iter().map(|sd| sd.ln()).collect()
     }
 
-    /// Whether ω consists of means and log standard deviations of independent normals. Explicit Hessians, exact
+    /// Returns whether ω consists of means and log standard deviations of independent normals. Explicit Hessians, exact
     /// expectations and linear response are then available.
+    #[doc(hidden)]
     fn is_factorised(&self) -> bool {
         false
     }
 
-    /// The available derivatives with respect to its parameters. Callers must not call maps for other derivatives.
+    /// Returns which derivatives with respect to the parameters are available. Callers must not call maps for other
+    /// derivatives.
     fn smoothness(&self) -> Smoothness {
-        Smoothness::Twice
+        Smoothness::Path
     }
 
-    /// The family at whose result it [starts](Self::upon), if that is not a mean field.
+    /// Returns the family from whose result a fit of this family [starts](Self::upon), or `None` for a mean field.
     fn begins_at(&self) -> Option<FamilyKind> {
         None
     }
 
-    /// The member that corresponds to a full-rank Gaussian and, if possible, to other modes with given means and log
-    /// standard deviations. `None` for families that [enrich](Self::enrich) the result of a mean field.
+    /// Returns the member that corresponds to the result of the family that it [begins at](Self::begins_at), a
+    /// full-rank Gaussian (mean, then the lower factor packed by rows), and, if possible, to other modes with given
+    /// means and log standard deviations. Returns `None` for families that begin at a mean field.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None
     }
 
-    /// The share of the draws from parts for which the predicate holds, given their mean and standard deviation in a
-    /// coordinate. It is 0 for families without parts.
+    /// Returns the share of the draws that come from components for which the predicate is true, given their mean and
+    /// standard deviation in a coordinate. The share is 0 for families without components.
+    #[doc(hidden)]
     fn share_of_parts(
         &self,
         omega: &[f64],
@@ -281,30 +193,35 @@ pub trait Family: fmt::Debug + Send + Sync {
         0.0
     }
 
-    /// Mean and lower factor of a Gaussian close to the member, for families that are not affine maps of their noise. A
-    /// refinement uses it as preconditioner.
+    /// Returns the mean and the lower factor (d × d row-major) of a Gaussian close to the member, for families that are
+    /// not affine maps of their noise. A refinement uses it as preconditioner. If the result is `None`, the refinement
+    /// uses the mean and the standard deviations.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let _ = omega;
         None
     }
 
-    /// Number of rows of a free matrix that draws must determine. With too few draws a fit would overfit these rows.
+    /// Returns the number of rows of a free matrix that draws must determine. With too few draws a fit would overfit
+    /// these rows.
     fn free_rows(&self) -> usize {
         0
     }
 
-    /// Whether [`precondition`](Self::precondition) uses a curvature.
+    /// Returns whether [`precondition`](Self::precondition) uses an estimate of the curvature.
     fn uses_curvature(&self) -> bool {
-        true
+        false
     }
 
-    /// Whether its Newton systems are ill-conditioned. Their effort is then limited if it is the richer of two
-    /// families.
+    /// Returns whether the Newton systems of the family are ill-conditioned. A fit then limits their effort if this is
+    /// the richer of two families.
+    #[doc(hidden)]
     fn is_ill_conditioned(&self) -> bool {
         false
     }
 
-    /// The member that corresponds to the result of a simpler family with this mean and these log standard deviations.
+    /// Returns the member that corresponds to the result of a simpler family with this mean and these log standard
+    /// deviations.
+    #[doc(hidden)]
     fn enrich(
         &self,
         mean: &[f64],
@@ -316,37 +233,36 @@ pub trait Family: fmt::Debug + Send + Sync {
         self.diagonal(mean, log_sd)
     }
 
-    /// Entropy in nats.
-    fn entropy(&self, omega: &[f64]) -> f64;
+    /// Returns the entropy in nats. The default computes it from fixed draws.
+    fn entropy(&self, omega: &[f64]) -> f64 {
+        -mean_se(&fixed_draws(self, omega).1).0
+    }
 
-    /// `out += ∇H(ω)`.
+    /// Adds ∇H(ω), the gradient of the entropy, to `out`. Second derivatives require it.
     fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
         let _ = (omega, out);
-        unreachable!("{NO_DERIVATIVES}");
+        lacks(self, "add_entropy_gradient")
     }
 
-    /// `out += ∇²H(ω) d`.
+    /// Adds ∇²H(ω) d to `out`. Second derivatives require it.
     fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
         let _ = (omega, direction, out);
-        unreachable!("{NO_DERIVATIVES}");
+        lacks(self, "add_entropy_hvp")
     }
 
-    /// `z = T(ω, ε)`.
+    /// Computes `z = T(ω, ε)`.
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, z: LanesMut<'_>);
 
-    /// `out = J d` at every lane.
+    /// Computes `out = J d` at every lane. Second derivatives require it.
     fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, out: LanesMut<'_>) {
         let _ = (omega, direction, noise, out);
-        unreachable!("{NO_DERIVATIVES}");
+        lacks(self, "push")
     }
 
-    /// `out += Σ_lanes Jᵀ g`.
-    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
-        let _ = (omega, noise, grad, out);
-        unreachable!("{NO_DERIVATIVES}");
-    }
+    /// Computes `out += Σ_lanes Jᵀ g`. Methods call it only for families with derivatives.
+    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]);
 
-    /// `out += Σ_lanes Σᵢ gᵢ ∂²Tᵢ/∂ω² d`.
+    /// Computes `out += Σ_lanes Σᵢ gᵢ ∂²Tᵢ/∂ω² d`. Second derivatives require it.
     fn pull_second(
         &self,
         omega: &[f64],
@@ -356,24 +272,32 @@ pub trait Family: fmt::Debug + Send + Sync {
         out: &mut [f64],
     ) {
         let _ = (omega, direction, noise, grad, out);
-        unreachable!("{NO_DERIVATIVES}");
+        lacks(self, "pull_second")
     }
 
-    /// `out[l] = log q(z[:, l])`, where `z` came from `noise`.
-    fn log_density(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]);
+    /// Computes `out[l] = log q(z[:, l])`, where `z` came from `noise`. The default calls
+    /// [`log_density_at`](Self::log_density_at). A family implements this method if it needs the noise for its density,
+    /// or computes the density faster from the noise.
+    fn log_density(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]) {
+        let _ = noise;
+        self.log_density_at(omega, z, out);
+    }
 
-    /// `out[l] = log q(z[:, l])` at any points, for families that are not [affine](Self::gaussian) maps of their noise.
+    /// Computes `out[l] = log q(z[:, l])` at any points. The default writes NaN, which means unknown. The check for
+    /// mass far from the draws then compares the posterior with the [Gaussian](Self::gaussian), whose tails may be
+    /// shorter than the tails of the family.
     fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
-        let _ = (omega, z, out);
-        unreachable!("asked of families alone that are no affine maps");
+        let _ = (omega, z);
+        out.fill(f64::NAN);
     }
 
-    /// `∇_z log q` at the draws that came from `noise`.
+    /// Computes `∇_z log q` at the draws that came from `noise`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: LanesMut<'_>);
 
-    /// `out = P⁻¹ r`, with P close to the negated Hessian of the bound near its optimum: the family's Fisher
-    /// information. `curvature`, if available, is the lower Cholesky factor of a positive definite estimate of `-E
-    /// ∇²log p` (d × d), and its diagonal.
+    /// Computes `out = P⁻¹ r`, where P is positive definite and close to the negated Hessian of the bound near its
+    /// optimum. Families use their Fisher information. `curvature`, if available, is the lower Cholesky factor of a
+    /// positive definite estimate of `-E ∇²log p` (d × d), with the diagonal of the estimate. The default is the
+    /// identity, with which Newton's method needs more steps if the parameters have different scales.
     fn precondition(
         &self,
         omega: &[f64],
@@ -381,62 +305,91 @@ pub trait Family: fmt::Debug + Send + Sync {
         residual: &[f64],
         out: &mut [f64],
     ) {
-        let _ = (omega, curvature, residual, out);
-        unreachable!("{NO_DERIVATIVES}");
+        let _ = (omega, curvature);
+        out.copy_from_slice(residual);
     }
 
-    /// Directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
-    /// step](Self::natural) needs. `None` for a family without such steps.
+    /// Returns the directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
+    /// step](Self::natural) needs. Returns `None` for a family without natural-gradient steps.
+    #[doc(hidden)]
     fn directions(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// The target of the natural gradient, from the mean's part of the negated bound's gradient and the products with
-    /// the [directions](Self::directions). `None` if there is no such member.
+    /// Returns the target of the natural gradient, given the mean's part of the negated bound's gradient and the
+    /// products with the [directions](Self::directions). Returns `None` if no member is the target.
+    #[doc(hidden)]
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let _ = (omega, gradient, products);
         None
     }
 
-    /// The member at a fraction of the distance to the target. `None` if its precision would not be definite.
+    /// Returns the member at a fraction of the distance to the target, or `None` if its precision would not be
+    /// definite.
+    #[doc(hidden)]
     fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
         let _ = (omega, target, share);
         None
     }
 
-    /// The member with every spread multiplied by `factor`.
-    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64>;
+    /// Returns the member with every standard deviation multiplied by `factor`. The default drops correlations.
+    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
+        let mut log_sd = self.marginal_log_sd(omega);
+        log_sd.iter_mut().for_each(|l| *l += factor.ln());
+        self.diagonal(&self.mean(omega), &log_sd)
+    }
 }
 
-/// The target of a natural gradient.
+fn lacks<F: Family + ?Sized>(family: &F, map: &str) -> ! {
+    panic!(
+        "the family `{}` has the smoothness {:?}, but not the map `{map}`",
+        family.name(),
+        family.smoothness()
+    )
+}
+
+fn fixed_draws<F: Family + ?Sized>(family: &F, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (rows, dim) = (family.noise_dim(), family.dim());
+    let mut noise = vec![0.0; rows * FIXED_DRAWS];
+    let source = NoiseSource::new(0, Simd::Scalar);
+    source.fill(NoisePurpose::Final, 0, 0, rows, FIXED_DRAWS, &mut noise);
+    let noise = Lanes::new(&noise, rows, FIXED_DRAWS);
+    let mut z = vec![0.0; dim * FIXED_DRAWS];
+    family.transform(omega, noise, LanesMut::new(&mut z, dim, FIXED_DRAWS));
+    let mut log_q = vec![0.0; FIXED_DRAWS];
+    let view = Lanes::new(&z, dim, FIXED_DRAWS);
+    family.log_density(omega, noise, view, &mut log_q);
+    (z, log_q)
+}
+
+/// The target of a natural-gradient step.
 #[derive(Clone, Debug)]
 pub struct NaturalTarget {
-    /// The bound's gain in nats by the quadratic model.
+    /// The gain of the bound in nats that the quadratic model predicts.
     pub gain: f64,
-    /// The mean's part of the negated bound's gradient.
     gradient: Vec<f64>,
-    /// The precision, in the family's form.
     precision: Vec<f64>,
 }
 
 /// The bound of a density on fixed draws, for a family that searches for its [optimum](Family::enrich) on them.
 pub trait SampleBound {
-    /// Fixes the draws, `lanes` of them with matched moments. Comes first.
+    /// Fixes the draws, `lanes` of them, with matched moments. Call it before the other methods.
     fn fix(&mut self, lanes: usize);
 
-    /// The negated bound at ω, with its gradient written into `out`.
+    /// Returns the negated bound at ω and writes its gradient to `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
-    /// An estimate of the density's curvature under ω from the given number of draws. `None` if it cannot be computed.
+    /// Estimates the density's curvature under ω from the given number of draws. Returns `None` if it cannot be
+    /// computed.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }
 
 /// A positive definite estimate of the density's average negated Hessian.
 #[derive(Clone, Debug)]
 pub struct Curvature {
-    /// Lower Cholesky factor, d × d row-major.
+    /// The lower Cholesky factor, d × d row-major.
     pub factor: Vec<f64>,
-    /// Diagonal of the estimate itself.
+    /// The diagonal of the estimate itself.
     pub diagonal: Vec<f64>,
 }
 

@@ -2,13 +2,10 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-/// Number of lanes processed together.
 pub(crate) const WIDTH: usize = 32;
 
-/// One number for each lane of a block.
 pub(crate) type LaneRow = [f64; WIDTH];
 
-/// Rows of a block of lanes, in a matrix of at least as many lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     data: &'a [f64],
@@ -17,7 +14,6 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// All lanes of rows.
     pub(crate) fn all(rows: &'a [LaneRow]) -> Self {
         Self {
             data: rows.as_flattened(),
@@ -26,7 +22,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The lanes from `first` on, copied to `room` and padded with zeros if fewer than a block remain.
+    /// Copies the lanes to `room` and pads them with zeros if fewer than a block remain.
     pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {
@@ -53,7 +49,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The same rows, for writing.
 pub(super) struct RowsMut<'a> {
     data: &'a mut [f64],
     stride: usize,
@@ -61,7 +56,6 @@ pub(super) struct RowsMut<'a> {
 }
 
 impl<'a> RowsMut<'a> {
-    /// All lanes of rows.
     pub(super) fn all(rows: &'a mut [LaneRow]) -> Self {
         Self {
             data: rows.as_flattened_mut(),
@@ -70,7 +64,6 @@ impl<'a> RowsMut<'a> {
         }
     }
 
-    /// A full block of lanes from `first` on.
     pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
         let stride = rows.lanes();
         Self {
@@ -87,12 +80,9 @@ impl<'a> RowsMut<'a> {
     }
 }
 
-/// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
-    /// Consecutive indices that begin at a row.
     From(usize),
-    /// Rows with the given numbers.
     At(&'a [usize]),
 }
 

@@ -1,42 +1,42 @@
-//! The Gaussian of sparse precision: ω = (μ, L by columns), `z = μ + L⁻ᵀ ε` with precision `L Lᵀ`.
+//! Gaussians with a sparse precision `L Lᵀ`: ω = (μ, L by columns) and `z = μ + L⁻ᵀ ε`.
 //!
 //! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so an element is zero
 //! if the density's second derivative is zero. With L at the nonzeros of that pattern's Cholesky factor, the family
 //! contains the best of all Gaussians, at a cost that is linear in the dimension for hierarchies and chains (Tan and
 //! Nott 2018, who fix the pattern by hand). The order of elimination keeps L sparse. Rows of L and of the noise are in
-//! that order, means and draws in the density's.
+//! that order. Means and draws are in the order of the density.
 
 use std::sync::{Arc, Mutex};
 
 use jensen_density::{Lanes, LanesMut, Pattern};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, NaturalTarget, SampleBound, Space};
+use super::{
+    Curvature, Family, FamilyKind, FamilyName, NaturalTarget, SampleBound, Smoothness, Space,
+};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, dot, sum};
 use crate::sparse::{Colouring, Symbolic};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Gaussians whose precision has a density's pattern.
+/// The family of Gaussians whose precision has the pattern of a density.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     pattern: Option<Arc<Pattern>>,
     symbolic: Arc<Symbolic>,
-    /// Directions whose Hessian products determine the precision.
     colouring: Arc<Colouring>,
-    /// The quantities that [`Family::precondition`] needs, at the last ω.
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Largest number of entries of a factor.
 const LARGEST: usize = 1 << 27;
 
-/// Number of nonzeros beyond which only its diagonal preconditions a column.
+/// Nonzeros of a column beyond which only its diagonal preconditions it.
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// The family on a space. The precision has the pattern of the space and is dense without a known pattern.
+    /// Creates the family on a space. The precision has the pattern of the space, and is dense if the pattern is
+    /// unknown.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -53,24 +53,24 @@ impl Sparse {
         }
     }
 
-    /// Entries of the factor on a space, if at most `most`. `None` if the pattern is unknown.
+    /// Returns the number of entries of the factor on a space, if it is at most `most`. Returns `None` if the pattern
+    /// is unknown.
     pub fn nonzeros(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
         Some(symbolic.nonzeros())
     }
 
-    /// Number of parameters on a space, or that of a full factor if the sparse one is too large to examine.
+    /// Assumes a full factor if the sparse one is too large to examine.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
         space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
     }
 
-    /// The factor in ω.
     fn factor<'a>(&self, omega: &'a [f64]) -> &'a [f64] {
         &omega[self.dim()..]
     }
 
-    /// `A x` for the square root A of the covariance under which the family is standard normal.
+    /// Computes `A x` for the square root A of the covariance under which the family is standard normal.
     pub(crate) fn root_times(&self, omega: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut y = x.to_vec();
         self.symbolic
@@ -78,21 +78,20 @@ impl Sparse {
         self.placed(&y, lanes)
     }
 
-    /// `Aᵀ g`.
+    /// Computes `Aᵀ g`.
     pub(crate) fn root_transposed_times(&self, omega: &[f64], g: &[f64], lanes: usize) -> Vec<f64> {
         let mut u = self.ordered(g, lanes);
         self.symbolic.solve(self.factor(omega), &mut u, lanes);
         u
     }
 
-    /// `A⁻¹ x`.
+    /// Computes `A⁻¹ x`.
     pub(crate) fn root_solve(&self, omega: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let y = self.ordered(x, lanes);
         self.symbolic
             .transposed_times(self.factor(omega), &y, lanes)
     }
 
-    /// Log of the determinant of A.
     pub(crate) fn root_log_det(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim()).map(|j| factor[self.symbolic.diagonal(j)]);
@@ -100,7 +99,6 @@ impl Sparse {
         -sum(&logs)
     }
 
-    /// Permutes rows from coordinate order to the order of elimination.
     fn ordered(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(x.len());
         for j in 0..self.dim() {
@@ -110,7 +108,6 @@ impl Sparse {
         out
     }
 
-    /// Permutes rows from the order of elimination to coordinate order.
     fn placed(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, row) in x.chunks(lanes.max(1)).enumerate() {
@@ -120,7 +117,7 @@ impl Sparse {
         out
     }
 
-    /// `z − μ` in the order of elimination.
+    /// Computes `z − μ` in the order of elimination.
     fn centred(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut y = noise.as_slice().to_vec();
         self.symbolic
@@ -128,12 +125,12 @@ impl Sparse {
         y
     }
 
-    /// `L⁻¹ g` in the order of elimination.
+    /// Computes `L⁻¹ g` in the order of elimination.
     fn pulled(&self, omega: &[f64], grad: Lanes<'_>) -> Vec<f64> {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, on the factor's part of a vector of parameters.
+    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j` on the factor's part of a vector of parameters.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;
@@ -148,7 +145,7 @@ impl Sparse {
         }
     }
 
-    /// A Cholesky factor of the matrix, made positive definite by adding multiples of `ridge` to its diagonal.
+    /// Adds multiples of `ridge` to the diagonal until the matrix is positive definite.
     fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
         let mut share = 0.0;
         for _ in 0..12 {
@@ -165,8 +162,8 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 on its diagonal, so it
-/// decouples into the columns of dL: with the rows S of column j, `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 on its diagonal. It
+/// therefore decouples into the columns of dL: the block of column j with the rows S is `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,
@@ -213,8 +210,11 @@ impl Metric {
 }
 
 impl Family for Sparse {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Sparse
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Sparse)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn space(&self) -> Space {
         Space {
@@ -246,10 +246,7 @@ impl Family for Sparse {
     fn free_rows(&self) -> usize {
         self.dim()
     }
-    fn uses_curvature(&self) -> bool {
-        false
-    }
-    /// Keeps mean and standard deviations. Natural-gradient steps then find the precision.
+    /// Keeps the mean and the standard deviations. Natural-gradient steps then find the precision.
     fn enrich(
         &self,
         mean: &[f64],
@@ -262,7 +259,8 @@ impl Family for Sparse {
     fn directions(&self) -> Option<Vec<f64>> {
         Some(self.colouring.directions())
     }
-    /// With `Λ* = −E ∇²log p`, made positive definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
+    /// The gain is `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`, where `Λ* = −E ∇²log p` is made positive
+    /// definite.
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let dim = self.dim();
         let factor = self.factor(omega);
@@ -341,7 +339,7 @@ impl Family for Sparse {
             }
         }
     }
-    /// `dμ − L⁻ᵀ dLᵀ (z − μ)`.
+    /// Computes `dμ − L⁻ᵀ dLᵀ (z − μ)`.
     fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = noise.lanes();
         let y = self.centred(omega, noise);
@@ -364,7 +362,8 @@ impl Family for Sparse {
         let (y, u) = (self.centred(omega, noise), self.pulled(omega, grad));
         self.add_products(&y, &u, noise.lanes(), -1.0, out);
     }
-    /// With `y = z − μ` and `u = L⁻¹ g`: `a_i u_j + y_i w_j` at the nonzero (i, j), where `a = L⁻ᵀ dᵀ y` and `w = L⁻¹ d u`.
+    /// Computes `a_i u_j + y_i w_j` at the nonzero (i, j), where `y = z − μ`, `u = L⁻¹ g`, `a = L⁻ᵀ dᵀ y` and `w = L⁻¹
+    /// d u`.
     fn pull_second(
         &self,
         omega: &[f64],
@@ -387,7 +386,7 @@ impl Family for Sparse {
         let constant = 0.5 * self.dim() as f64 - self.entropy(omega);
         standard_normal(noise, constant, out);
     }
-    /// `−L ε`.
+    /// Computes `−L ε`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = noise.lanes();
         let turned = self

@@ -1,29 +1,30 @@
 //! The policy that chooses the methods of a family.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::Method;
 use crate::bbvi::BbviSettings;
 use crate::engine::MethodSettings;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, FamilyKind, Smoothness};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::nested::NestedSettings;
 use crate::saa::SaaSettings;
 use crate::trust::TrustSettings;
 
-/// Settings of [`Method::Auto`].
+/// The settings of [`Method::Auto`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AutoSettings {
     /// The settings of TrustVI.
     pub trust: TrustSettings,
-    /// Newton's method on fixed draws.
+    /// The settings of Newton's method on fixed draws.
     pub saa: SaaSettings,
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method on fixed
-    /// draws is faster for slow fits.
+    /// Returns the defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method
+    /// on fixed draws is faster for slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -38,7 +39,7 @@ impl Default for AutoSettings {
 impl MethodSettings for AutoSettings {
     const NAME: &'static str = "auto";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()?;
         self.saa.validate()
     }
@@ -53,24 +54,28 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The method depends on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the
-    /// end, as for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients,
-    /// conditionally structured Gaussians use nested Laplace approximations, mixtures use the moments of weighted
-    /// draws, and flows use stochastic gradients of many draws. Other richer families use Newton's method on fixed
-    /// draws.
-    pub(super) fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        let rounds = Method::Saa(self.saa).plan(kind);
-        match kind {
-            FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
-            FamilyKind::Sparse => Method::Natural(NaturalSettings {
+    /// The methods depend on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the
+    /// end, as for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and
+    /// conditionally structured Gaussians use nested Laplace approximations. For other families the methods depend on
+    /// the derivatives. A family without derivatives, such as a mixture, uses the moments of weighted draws. A family
+    /// with first derivatives, such as a flow, uses stochastic gradients of many draws, and a family with second
+    /// derivatives uses Newton's method on fixed draws.
+    pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
+        let rounds = Method::Saa(self.saa).plan(family);
+        match (family.name().kind(), family.smoothness()) {
+            // Natural gradients and nested Laplace approximations exist for one family each.
+            (Some(FamilyKind::Sparse), _) => Method::Natural(NaturalSettings {
                 tolerance: self.saa.tolerance,
                 ..NaturalSettings::default()
             })
-            .plan(kind),
-            FamilyKind::Conditional => vec![NestedSettings::default().into()],
-            FamilyKind::Mixture { .. } => vec![MomentsSettings::default().into()],
-            FamilyKind::Flow { .. } => vec![BbviSettings::of_flows().into()],
-            _ => rounds,
+            .plan(family),
+            (Some(FamilyKind::Conditional), _) => vec![NestedSettings::default().into()],
+            (_, Smoothness::Twice) if family.is_factorised() => {
+                [vec![self.trust.into()], rounds].concat()
+            }
+            (_, Smoothness::Twice) => rounds,
+            (_, Smoothness::Path) => vec![BbviSettings::of_flows().into()],
+            (_, Smoothness::None) => vec![MomentsSettings::default().into()],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The minibatch fit: any estimator, family and optimiser, with reshuffled epochs.
+//! The minibatch fit with any estimator, family and optimiser, and reshuffled epochs.
 
 mod settings;
 mod stored;
@@ -22,22 +22,19 @@ use crate::records::{
     RecordEstimator, Table, Watch, admit, trace_variances, watched,
 };
 
-/// Smallest number of iterations of a segment.
 const WINDOW: u64 = 500;
 
-/// Number of consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
-/// Number of consecutive windows without gain, each at half the step size, after which the run is certified.
+/// Consecutive segments without gain, each at half the step size, after which the run is certified.
 const STILL: u64 = 3;
 
-/// Number of failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
-/// The algorithm, whose output is ω.
+/// Stochastic gradients of minibatches, whose output is ω.
 ///
-/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws. Both are functions of
-/// (seed, t). The algorithm skips and counts iterations with a non-finite gradient.
+/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws. The batch and the draws
+/// are functions of (seed, t). The algorithm skips and counts iterations with a non-finite gradient.
 ///
 /// With a [`Judge`], the algorithm compares the average of a segment's iterates with the best average so far. If a
 /// segment gains no more than the tolerance, the algorithm halves the step size. After three such segments in a row, a
@@ -52,43 +49,33 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Estimators whose variance is traced in addition to the estimator of the fit. All of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The estimates of the traced estimators, which the fit does not use.
     unused: Vec<f64>,
 }
 
-/// State of [`Minibatch`].
+/// The state of [`Minibatch`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinibatchState {
     omega: Vec<f64>,
     optimiser: OptimiserState,
     table: Table,
-    /// One for each traced estimator.
     watches: Vec<Watch>,
-    /// Sum of the window's iterates.
     sum: Vec<f64>,
     summed: u64,
-    /// The best average so far; empty before the first.
     best: Vec<f64>,
-    /// Factor of the step size, a power of one half.
     scale: f64,
-    /// Number of segments without gain since the last certificate.
     still: u64,
-    /// Number of certificates that found a gain above the tolerance.
     failed: u64,
-    /// Number of consecutive rejected iterations.
     rejected: u64,
-    /// Whether no iteration of the current epoch was rejected.
     clean: bool,
     calls: u64,
 }
 
 impl MethodState for MinibatchState {
-    /// The best average if there is one, otherwise the iterate.
+    /// Returns the best average if there is one, and otherwise the iterate.
     fn omega(&self) -> &[f64] {
         if self.best.is_empty() {
             &self.omega
@@ -97,7 +84,7 @@ impl MethodState for MinibatchState {
         }
     }
 
-    /// Gradients of single records at single draws.
+    /// Counts gradients of single records at single draws.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -107,22 +94,23 @@ impl MethodState for MinibatchState {
 }
 
 impl MinibatchState {
-    /// The iterate.
+    /// Returns the iterate.
     pub fn iterate(&self) -> &[f64] {
         &self.omega
     }
 
-    /// The estimator's memory.
+    /// Returns the memory of the estimator.
     pub fn table(&self) -> &Table {
         &self.table
     }
 }
 
 impl<'a, D: RecordDensity> Minibatch<'a, D> {
-    /// A fit of `family` from `start`, after a check of its memory.
+    /// Creates a fit of `family` from `start`.
     ///
     /// # Errors
-    /// Uses the given kernels instead of the fastest ones of this machine.
+    /// Fails if the batches or the memory that they need are out of range, the estimator needs a warm-up that the
+    /// settings lack, or the number of starting values is wrong.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -185,22 +173,20 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// The checked memory.
+    /// Returns the memory that the fit needs.
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// The epochs.
+    /// Returns the epochs of batches.
     pub fn batches(&self) -> &Batches {
         &self.batches
     }
 
-    /// Whether this epoch updates the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }
 
-    /// Prepares the tables for an iteration.
     fn prepare(&mut self, state: &mut MinibatchState, iteration: u64) {
         let d = self.density.dim();
         let mean = &state.omega[..d];
@@ -234,12 +220,11 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 self.gradients.anchor(mean, table);
             }
         } else if estimator.remembers() && k == 0 && self.visits(epoch) && !table.complete {
-            // Filling begins, or begins again after an epoch with a rejection.
+            // The first epoch fills the table, and so does the epoch after one with a rejection.
             *table = self.gradients.table(estimator);
         }
     }
 
-    /// Updates the tables of the traced estimators.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
         let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
@@ -278,7 +263,6 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         judge.window.unwrap_or(epoch * epochs).max(1)
     }
 
-    /// Compares the averages and decides at the end of a segment.
     fn end_window(
         &mut self,
         judge: &Judge,

@@ -6,7 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
-//! | `smiso` | [`Smiso`]: an incremental method of its own |
+//! | `smiso` | [`Smiso`]: incremental minimisation |
 
 mod minibatch;
 mod smiso;

@@ -1,11 +1,11 @@
-//! SMISO (Bietti and Mairal 2017): incremental minimisation with exponential averages.
+//! Incremental minimisation with exponential averages (SMISO, Bietti and Mairal 2017).
 
 use std::sync::Arc;
 
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_math::rng;
 use jensen_math::simd::Simd;
-use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, SettingError, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -15,26 +15,26 @@ use crate::family::Family;
 use crate::records::{Batches, GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::reduce::{axpy, dot};
 
-/// Settings of [`Smiso`].
+/// The settings of [`Smiso`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmisoSettings {
-    /// Weight α, in (0, 1], of the newest step in an entry.
+    /// The weight α of the newest step in an entry, in (0, 1].
     pub alpha: f64,
-    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
-    /// density's largest curvature at the start, from products with its Hessian.
+    /// The step size γ of an entry. The iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
+    /// density's largest curvature at the start, computed from products with its Hessian.
     pub gamma: Option<f64>,
-    /// Number of records per batch.
+    /// The number of records per batch.
     pub batch: usize,
-    /// Number of draws per iteration.
+    /// The number of draws per iteration.
     pub draws: usize,
-    /// Largest number of bytes for the entries.
+    /// The largest number of bytes for the entries.
     pub memory_limit: Option<u64>,
 }
 
 impl MethodSettings for SmisoSettings {
     const NAME: &'static str = "smiso";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("alpha", self.alpha),
             ("gamma", self.gamma.unwrap_or(1.0)),
@@ -73,8 +73,8 @@ impl Fitting for SmisoSettings {
     }
 }
 
-/// The algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its negative). The
-/// output is ω.
+/// The SMISO algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its negative),
+/// whose output is ω.
 ///
 /// ```text
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
@@ -97,13 +97,11 @@ pub struct Smiso<'a, D: RecordDensity> {
     gradient: Vec<f64>,
 }
 
-/// State of [`Smiso`].
+/// The state of [`Smiso`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmisoState {
     omega: Vec<f64>,
-    /// One entry per batch.
     entries: Vec<f64>,
-    /// The step size.
     gamma: f64,
     rejected: u64,
     calls: u64,
@@ -114,7 +112,7 @@ impl MethodState for SmisoState {
         &self.omega
     }
 
-    /// Gradients of single records at single draws.
+    /// Counts gradients of single records at single draws.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -123,15 +121,14 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Number of products for the largest curvature, which gives it to within a tenth.
+/// Iterations of the power method, which find the largest curvature to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// The largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if there is no
-/// curvature.
+/// Returns 1 if there is no curvature.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -159,11 +156,10 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
     size
 }
 
-/// Number of consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     ///
     /// # Errors
     /// Fails if batch, draws and α conflict, or the entries would exceed the memory limit.
@@ -278,7 +274,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             let n = state.omega.len();
             let entry = &mut state.entries[group * n..(group + 1) * n];
             let (alpha, gamma) = (self.settings.alpha, state.gamma);
-            // The change of the entry, which overwrites the gradient.
+            // The change of the entry overwrites the gradient.
             for ((g, w), mean) in self
                 .gradient
                 .iter_mut()

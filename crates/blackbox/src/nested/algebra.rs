@@ -1,9 +1,8 @@
-//! Small dense linear algebra for the iterations.
+//! Small dense linear algebra for nested Laplace approximations.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::reduce::{axpy, dot};
 
-/// The least-squares weight of each point, from the features there.
 pub(super) fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let f = rows[0].len();
     let mut gram = vec![0.0; f * f];
@@ -22,7 +21,6 @@ pub(super) fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(solved.collect())
 }
 
-/// `mean + A x`, where A is a lower triangle stored as a full square.
 pub(super) fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
     let k = mean.len();
     (0..k)
@@ -30,7 +28,6 @@ pub(super) fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// `A B` for two lower triangles.
 pub(super) fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     let mut out = vec![0.0; k * k];
     for i in 0..k {
@@ -41,7 +38,6 @@ pub(super) fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     out
 }
 
-/// The lower factor of the covariance, from the lower factor of the precision.
 pub(super) fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
     let mut covariance = vec![0.0; k * k];
     for i in 0..k {

@@ -6,10 +6,8 @@ use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// A mean and a covariance.
 pub(super) type Spread = (Vec<f64>, Vec<f64>);
 
-/// Mean and covariance of weighted points.
 pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     let mut mean = vec![0.0; k];
     for (x, w) in x.iter().zip(weights) {
@@ -26,12 +24,12 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// Largest share of a Gaussian's weight that may lie at other points for the Gaussian to count as close to the mass. If
-/// the share were half, the remaining errors would be as large as those that are corrected.
+/// Largest share of a Gaussian's weight that may be at other points if the Gaussian is close to the mass. With a share
+/// of half, the remaining errors would be as large as the corrected ones.
 const ELSEWHERE: f64 = 0.25;
 
-/// The Gaussian whose log density is the least-squares quadratic of the log mass at the points, with its exact moments
-/// and its moments estimated from the points. `None` if the mass is not nearly Gaussian.
+/// Returns the exact moments, and the moments estimated from the points, of the Gaussian whose log density is the
+/// least-squares quadratic of the log mass. Returns `None` if the mass is not nearly Gaussian.
 pub(super) fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
     let features = |x: &[f64]| {
         let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -141,7 +139,7 @@ mod tests {
         for (found, truth) in found.iter().zip(covariance) {
             assert!((found - truth / det).abs() < 1e-6);
         }
-        // The uncorrected moments of the points are off.
+        // The uncorrected moments of the points differ from the exact ones.
         assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
         assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }

@@ -1,6 +1,7 @@
-//! Settings of nested Laplace approximations.
+//! The settings of nested Laplace approximations.
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Nested, NestedState};
@@ -8,14 +9,14 @@ use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
 use crate::error::{FitError, positive};
 use crate::family::{Conditional, FamilyKind};
 
-/// Settings of the steps.
+/// The settings of nested Laplace approximations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
+    /// The predicted gain in nats at which the search for the mode of the global parameters ends.
     pub tolerance: f64,
-    /// Number of points of the global parameters per iteration.
+    /// The number of points of the global parameters per iteration.
     pub points: usize,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -33,7 +34,7 @@ impl MethodSettings for NestedSettings {
     const NAME: &'static str = "nested";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance),
             ("points", self.points as f64),
@@ -53,11 +54,11 @@ impl Fitting for NestedSettings {
         &self,
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        if at.family.kind() != FamilyKind::Conditional {
+        if at.family.name() != FamilyKind::Conditional {
             return Err(FitError::Setting(format!(
                 "nested Laplace approximations fit the family `{}`, not `{}`",
                 FamilyKind::Conditional,
-                at.family.kind()
+                at.family.name()
             )));
         }
         Ok(Box::new(Nested {

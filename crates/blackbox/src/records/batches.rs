@@ -21,7 +21,7 @@ pub struct Batches {
     seed: u64,
     records: usize,
     count: usize,
-    /// The first record of each block, followed by N; empty without blocks.
+    /// The first record of each block, followed by N. The list is empty without blocks.
     blocks: Arc<[u32]>,
 }
 
@@ -31,7 +31,7 @@ impl Batches {
     /// Divides `records` records into batches of at most `batch`.
     ///
     /// # Errors
-    /// [`RecordError::NoRecords`] and [`RecordError::Batch`].
+    /// Fails with [`RecordError::NoRecords`] or [`RecordError::Batch`].
     pub fn new(seed: u64, records: usize, batch: usize) -> Result<Self, RecordError> {
         if records == 0 {
             return Err(RecordError::NoRecords);
@@ -55,30 +55,30 @@ impl Batches {
         }
     }
 
-    /// N.
+    /// Returns the number N of records.
     pub fn records(&self) -> usize {
         self.records
     }
 
-    /// Batches per epoch.
+    /// Returns the number of batches per epoch.
     pub fn per_epoch(&self) -> usize {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
+    /// Returns the epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The range of positions of batch `k` in the order of an epoch.
+    /// Returns the range of positions of batch `k` in the order of an epoch.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
     }
 
-    /// The order of an epoch.
+    /// Returns the order of the records in an epoch.
     pub fn order(&self, epoch: u64) -> Vec<u32> {
         let mut order = Order::default();
         let mut all = Vec::with_capacity(self.records);
@@ -86,7 +86,6 @@ impl Batches {
         all
     }
 
-    /// Records in this range of the epoch's order.
     fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
         let mut order: Vec<u32> = range.collect();
         rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
@@ -94,25 +93,21 @@ impl Batches {
     }
 }
 
-/// The current order, which is recomputed when the epoch or block changes. It is scratch memory and not part of the
-/// state.
+/// The current order is scratch memory and not part of the state. It is recomputed when the epoch or block changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in order, with the offset of each in the epoch. Without blocks, a single block of all
-    /// records.
+    /// The epoch's blocks in order, with the offset of each in the epoch. Without blocks, all records form a single
+    /// block.
     sequence: Vec<u32>,
     starts: Vec<usize>,
-    /// The position of a block in the sequence, and the order of its records.
     block: Option<usize>,
     order: Vec<u32>,
-    /// The last requested batch.
     iteration: Option<u64>,
     batch: Vec<u32>,
 }
 
 impl Order {
-    /// The batch of an iteration.
     pub(crate) fn batch(&mut self, batches: &Batches, iteration: u64) -> &[u32] {
         if self.iteration != Some(iteration) {
             let (epoch, k) = batches.position(iteration);
@@ -124,7 +119,6 @@ impl Order {
         &self.batch
     }
 
-    /// Adds the records at these positions of an epoch.
     fn extend(
         &mut self,
         batches: &Batches,
@@ -206,7 +200,7 @@ mod tests {
             sequence.dedup();
             assert_eq!(sequence.len(), 4, "no block is come back to: {sequence:?}");
             sequences.push(sequence);
-            // The order is the same batch by batch, with any batch first.
+            // The order is the same batch by batch, for any first batch.
             let mut by_batch = Order::default();
             let per_epoch = batches.per_epoch();
             for k in (0..per_epoch).rev() {
@@ -222,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_record_is_as_likely_in_a_batch_as_any_other() {
-        // The first batch of many seeds: 20 000 times 8 of 24 records in blocks of different sizes.
+        // The test draws the first batch of 20 000 seeds: 8 of 24 records in blocks of different sizes.
         let blocks = [0, 4, 10, 24];
         let mut seen = [0_u32; 24];
         for seed in 0..20_000 {
@@ -234,7 +228,7 @@ mod tests {
                 .iter()
                 .for_each(|n| seen[*n as usize] += 1);
         }
-        // A third of the times each. The standard deviation is below 70.
+        // Each record is expected in a third of the batches. The standard deviation is below 70.
         let expected = 20_000.0 / 3.0;
         assert!(
             seen.iter()

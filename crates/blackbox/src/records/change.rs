@@ -6,14 +6,13 @@ use super::gradients::all_finite;
 use super::table::Table;
 use crate::reduce::axpy;
 
-/// The changes due to updating a batch's entries, stored between the estimate and the visit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.
+    /// The change `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d numbers, or its expectation.
     pub(super) gradient: Vec<f64>,
-    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, if the table stores a diagonal.
+    /// The change `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d numbers, if the table stores a diagonal.
     pub(super) diagonal: Vec<f64>,
-    /// The coordinates that the batch touches, if they are few. Values of other coordinates are meaningless.
+    /// The coordinates that the batch touches, if they are few. Values of other coordinates are undefined.
     pub(super) touched: Vec<u32>,
     few: bool,
 }
@@ -28,14 +27,12 @@ impl Change {
         }
     }
 
-    /// Finds the coordinates that a batch touches, and returns whether they are few.
     pub(super) fn locate<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
         self.touched.clear();
         self.few = density.support(batch, &mut self.touched);
         self.few
     }
 
-    /// Clears the sums. The diagonal is cleared only if the table stores one.
     pub(super) fn clear(&mut self, table: &Table) {
         let diagonal = (!table.diagonal.is_empty()).then_some(&mut self.diagonal);
         for change in [Some(&mut self.gradient), diagonal].into_iter().flatten() {
@@ -47,12 +44,10 @@ impl Change {
         }
     }
 
-    /// The touched coordinates, if they are few.
     pub(super) fn touched(&self) -> Option<&[u32]> {
         self.few.then_some(&self.touched)
     }
 
-    /// Whether all changes to the table are finite.
     pub(super) fn is_finite(&self, table: &Table) -> bool {
         let finite = |change: &[f64]| match self.touched() {
             Some(touched) => touched.iter().all(|&i| change[i as usize].is_finite()),
@@ -61,7 +56,6 @@ impl Change {
         finite(&self.gradient) && (table.diagonal.is_empty() || finite(&self.diagonal))
     }
 
-    /// Adds the changes to the table's sums.
     pub(super) fn add_to(&self, table: &mut Table) {
         add(&self.gradient, self.touched(), &mut table.sum);
         if !table.diagonal.is_empty() {

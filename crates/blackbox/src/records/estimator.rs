@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// The estimator of the gradient of the bound from a minibatch. All estimators are unbiased.
-/// [`Gradients`](super::Gradients) documents the noise that each controls.
+/// [`Gradients`](super::Gradients) documents the control variate of each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
@@ -22,7 +23,7 @@ pub enum RecordEstimator {
     Inc,
     /// A mixture of `cv` and `inc` (Geffner and Domke 2018).
     Ens {
-        /// Weight of `cv`, in [0, 1].
+        /// The weight of `cv`, in [0, 1].
         beta: f64,
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
@@ -35,12 +36,12 @@ pub enum RecordEstimator {
     JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself as its approximation. It integrates out the draw, and a
-    /// SAGA table of expectations remains. It needs a likelihood of one linear predictor and a mean-field family.
+    /// The joint control variate with the likelihood itself as its approximation. It integrates out the draw, so that
+    /// only a SAGA table of expectations remains. It needs a likelihood of one linear predictor and a mean-field
+    /// family.
     JointExact,
 }
 
-/// The names that the parser accepts.
 const NAMES: [&str; 10] = [
     "naive",
     "stl",
@@ -55,7 +56,7 @@ const NAMES: [&str; 10] = [
 ];
 
 impl RecordEstimator {
-    /// Every estimator, `ens` with equal weights.
+    /// All estimators, `ens` with equal weights.
     pub const ALL: [Self; 10] = [
         Self::Naive,
         Self::Stl,
@@ -69,7 +70,7 @@ impl RecordEstimator {
         Self::JointExact,
     ];
 
-    /// The name.
+    /// Returns the name of the estimator.
     pub fn name(self) -> &'static str {
         match self {
             Self::Naive => NAMES[0],
@@ -85,7 +86,6 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion at the current mean.
     pub(crate) fn expansion(self) -> f64 {
         match self {
             Self::Cv => 1.0,
@@ -94,7 +94,6 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the table at the draw.
     pub(crate) fn incremental(self) -> f64 {
         match self {
             Self::Inc => 1.0,
@@ -103,7 +102,6 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether the estimator subtracts an expansion of the prior.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
             Self::JointExact => 1.0,
@@ -112,17 +110,16 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether the estimator subtracts an expansion at the stored point of a record.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether the estimator stores the last mean of every record, as far as the model needs it.
+    /// Returns whether the estimator stores the last mean of every record, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }
 
-    /// Whether the estimator keeps a table between iterations.
+    /// Returns whether the estimator stores a table between iterations.
     pub fn remembers(self) -> bool {
         !matches!(self, Self::Naive | Self::Stl | Self::Cv)
     }
@@ -135,18 +132,18 @@ impl fmt::Display for RecordEstimator {
 }
 
 impl FromStr for RecordEstimator {
-    type Err = String;
+    type Err = SettingError;
 
-    /// Parses the name of an estimator; `ens` has equal weights.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses the name of an estimator. `ens` gets equal weights.
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|estimator| estimator.name() == text)
             .ok_or_else(|| {
-                format!(
+                SettingError::new(format!(
                     "unknown estimator `{text}`; expected one of {}",
                     NAMES.join(", ")
-                )
+                ))
             })
     }
 }

@@ -8,24 +8,21 @@ use super::change::Change;
 use super::gradients::{GradientRequest, Gradients, all_finite};
 use super::table::{Store, Table};
 
-/// Scratch memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     scratch: PredictorScratch,
-    /// σ² of the coordinates that the batch touches, d.
+    /// The variances σ² of the coordinates that the batch touches.
     variances: Vec<f64>,
     eta_mean: Vec<f64>,
     eta_variance: Vec<f64>,
-    /// `E[ℓ']` and `E[ℓ'']` of the batch.
+    /// The expectations `E[ℓ']` and `E[ℓ'']` of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// The differences of `first` and `second` from the entries of the table.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
 }
 
 impl Expected {
-    /// Stores the expectations of the last batch.
     pub(super) fn store(&self, batch: &[u32], first: &mut [f64], second: &mut [f64]) {
         for (&n, (a, c)) in batch.iter().zip(self.first.iter().zip(&self.second)) {
             first[n as usize] = *a;
@@ -35,7 +32,6 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`Gradients::evaluate`] for `joint-exact`. Also returns `false` if the model provides no expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
         request: &GradientRequest<'_>,
@@ -60,7 +56,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             .then_some((first.as_slice(), second.as_slice()));
         self.expect(request, few, held, linear, link);
 
-        // The part that is added back, which is also the change of the sums by a visit.
+        // This part is added back, and is also the change of the sums by a visit.
         let (out_mean, out_spread) = out.split_at_mut(d);
         let e = &mut self.expected;
         let rows = batch.len();
@@ -90,7 +86,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out)
     }
 
-    /// Writes the prior at the draws, minus its expansion at the mean, for both parts of ω.
     fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(
@@ -129,7 +124,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Expectations of the batch, and their differences from the entries of the table.
     fn expect(
         &mut self,
         request: &GradientRequest<'_>,

@@ -13,18 +13,18 @@ use crate::noise::NoiseSource;
 use crate::optimiser::{Optimiser, OptimiserState};
 use crate::reduce::axpy;
 
-/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
-/// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
+/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to minimise, and an approximation f̃ whose expectation over ε is known. The
+/// index n is uniform over N records, and each record has an independent standard normal ε.
 ///
 /// The noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
-    /// The number of parameters.
+    /// Returns the number of parameters.
     fn parameters(&self) -> usize;
 
-    /// N.
+    /// Returns the number N of records.
     fn records(&self) -> usize;
 
-    /// Number of standard normal numbers per record and iteration.
+    /// Returns the number of standard normal numbers per record and iteration.
     fn noise_dim(&self) -> usize;
 
     /// Adds `Σ ∇f(w; n, εₙ)` to `out` and returns `Σ f(w; n, εₙ)`.
@@ -49,29 +49,30 @@ pub trait DoublyStochastic: Sync {
     );
 }
 
-/// Settings of [`Generic`].
+/// The settings of [`Generic`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenericSettings {
-    /// `naive`, `cv`, `joint` or `joint-svrg`.
+    /// The estimator: `naive`, `cv`, `joint` or `joint-svrg`.
     pub estimator: RecordEstimator,
-    /// Optimiser.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// Number of records per batch.
+    /// The number of records per batch.
     pub batch: usize,
-    /// Number of initial epochs with the naive estimator; at least 1 for `joint`.
+    /// The number of initial epochs with the naive estimator, at least 1 for `joint`.
     pub warm_up: u64,
-    /// Largest number of bytes for the snapshots.
+    /// The largest number of bytes for the snapshots.
     pub memory_limit: Option<u64>,
 }
 
-/// Algorithm 3 of Wang, Geffner and Domke (2024), and the estimators in its comparison. Its output is w.
+/// Stochastic gradient descent on a [`DoublyStochastic`] objective, whose output is w. It is Algorithm 3 of Wang,
+/// Geffner and Domke (2024), and also has the estimators in its comparison.
 ///
 /// ```text
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
 /// ```
 ///
-/// The listing in the paper initialises G at the current w while the table contains older parameters, which causes a
-/// bias that never decays. This implementation accumulates G while filling the table.
+/// The listing in the paper initialises G at the current w while the table contains older parameters. The resulting
+/// bias never decays. This implementation accumulates G while filling the table.
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,
@@ -82,7 +83,7 @@ pub struct Generic<'a, O: DoublyStochastic> {
     noise: Vec<f64>,
 }
 
-/// State of [`Generic`].
+/// The state of [`Generic`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct GenericState {
     w: Vec<f64>,
@@ -91,7 +92,7 @@ pub struct GenericState {
 }
 
 impl GenericState {
-    /// The iterate.
+    /// Returns the iterate.
     pub fn w(&self) -> &[f64] {
         &self.w
     }
@@ -102,7 +103,7 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("generic");
 
 impl<'a, O: DoublyStochastic> Generic<'a, O> {
-    /// A run from `start`.
+    /// Creates a run from `start`.
     ///
     /// # Errors
     /// Fails if batch, warm-up and estimator conflict, or the snapshots would exceed the memory limit.
@@ -182,7 +183,6 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         }
     }
 
-    /// Moves the anchor to w, with one pass over the records.
     fn anchor(&self, w: &[f64], table: &mut Table) {
         if let Store::Anchor { mean, .. } = &mut table.store {
             mean.clear();
@@ -202,7 +202,6 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Adds the control variate to the gradient, and returns the change in G caused by the visit.
     fn control(
         &self,
         state: &GenericState,

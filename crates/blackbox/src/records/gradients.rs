@@ -17,9 +17,8 @@ use crate::family::Family;
 use crate::noise::NoiseSource;
 use crate::reduce::axpy;
 
-/// Estimates `∇_ω L`, the gradient of the bound
-/// `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)`, from a batch B and a few draws
-/// `z = T(ω, ε) = μ + δ` of a Gaussian family.
+/// Estimates the gradient `∇_ω L` of the bound `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)`, from a batch B and a
+/// few draws `z = T(ω, ε) = μ + δ` of a Gaussian family.
 ///
 /// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the estimate is `Jᵀ [∇log p(z) + b ∇ℓₙ(z) + c] +
 /// ∇H`, and `m` is added to the part for the mean:
@@ -32,16 +31,15 @@ use crate::reduce::axpy;
 /// | `joint-mean` | | `G − b ∇ℓₙ(μⁿ) − ∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
 /// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | `−∇²log p(μ) δ − b [∇ℓₙ(μ̃ + δ) − ∇ℓₙ(μ̃ − δ)]/2` |
 ///
-/// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean, where J is the
-/// identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the bound itself (the paper minimises
-/// its negative; its appendix F drops the sign of k), with four differences that preserve every expectation and lower
-/// the variance:
+/// The estimator `inc` also adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean, where J
+/// is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), stated for the bound itself. (The
+/// paper minimises its negative, and its appendix F drops the sign of k.) Four differences from the paper preserve
+/// every expectation and lower the variance:
 ///
 /// * The prior needs no table. The whole prior is available in every iteration, so its expansion uses the current mean.
-/// * The expansion of a record uses the current δ instead of the spread stored with μⁿ:
-///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, and the
-///   expansion is closer to the function that it replaces. Any family of the form `z = μ + δ(ε)` is supported,
-///   including full rank and low rank.
+/// * The expansion of a record uses the current δ instead of the spread stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] =
+///   ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, and the expansion is closer to the function
+///   that it replaces. Any family of the form `z = μ + δ(ε)` is supported, including full rank and low rank.
 /// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
 ///   the diagonal of the Hessian. The first-order part c has mean zero over the records at any draw, so it can also
 ///   correct the gradient of the spread. If the diagonal is available (one linear predictor, a mean-field family: `diag
@@ -57,58 +55,51 @@ use crate::reduce::axpy;
 ///
 /// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
 /// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
-/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`,
-/// `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations
-/// remains. The estimator still samples the prior, with its expansion.
+/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
+/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations remains. The estimator still
+/// samples the prior, with its expansion.
 ///
-/// `joint-paper` has none of these differences; see `literal`.
+/// `joint-paper` has none of these differences; see the module `literal`.
 ///
 /// With several draws, m uses the mean of their displacements. The expansion of the prior also applies only to the
 /// mean, apart from c. The noise of the prior's curvature in the spread, −σ²(ε² − 1) per coordinate for a standard
 /// normal prior, has no factor N/B and is not corrected.
 ///
-/// An iteration costs, in gradients of a batch: 1 for naive; 1 and a Hessian-vector product for cv; 3 and a product for
-/// joint; 4 in one call for joint-svrg, of which a linear predictor saves all but one forward pass and two or three
-/// backward passes; N/B + 2 for inc.
+/// The cost of an iteration, in gradients of a batch, is 1 for `naive`, 1 and a Hessian-vector product for `cv`, 3 and
+/// a product for `joint`, and N/B + 2 for `inc`. `joint-svrg` needs 4 in one call. With a linear predictor it needs one
+/// forward pass and two or three backward passes.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
     pub(super) draws: usize,
     pub(crate) simd: Simd,
     pub(super) ws: D::Workspace,
-    /// `d × draws`: the draws.
     pub(super) z: Vec<f64>,
-    /// `d × draws`: `z − μ`.
+    /// The displacement `z − μ`, `d × draws`.
     pub(super) displacement: Vec<f64>,
-    /// The mean displacement.
     pub(super) shift: Vec<f64>,
-    /// `d × draws`: gradient at the draws.
     pub(super) gradient: Vec<f64>,
-    /// Addition to the gradient of the mean.
     pub(super) correction: Vec<f64>,
-    /// Addition to the gradient of ω (`inc`).
     pub(super) incremental: Vec<f64>,
-    /// The changes by the visit.
     pub(super) change: Change,
     pub(super) scratch: Vec<f64>,
     pub(super) values: Vec<f64>,
     pub(super) predictors: Predictors,
     pub(super) snapshots: Snapshots,
     pub(super) expected: Expected,
-    /// Record gradients so far. A Hessian-vector product counts as two.
     pub(super) calls: u64,
 }
 
 /// The input of [`Gradients::evaluate`].
 #[derive(Clone, Copy, Debug)]
 pub struct GradientRequest<'r> {
-    /// The estimator.
+    /// The estimator of the gradient.
     pub estimator: RecordEstimator,
-    /// ω.
+    /// The parameters ω of the family.
     pub omega: &'r [f64],
-    /// `noise_dim × draws` standard normals.
+    /// Standard-normal noise, `noise_dim × draws`.
     pub noise: Lanes<'r>,
-    /// The records, without repetition.
+    /// The indices of the records in the batch, without repetition.
     pub batch: &'r [u32],
     /// Whether [`Gradients::visit`] will renew the entries of the batch afterwards.
     pub visit: bool,
@@ -116,7 +107,8 @@ pub struct GradientRequest<'r> {
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed, iteration, s).
+/// Writes standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed,
+/// iteration, s).
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -148,7 +140,7 @@ pub(crate) fn fill_noise(
 }
 
 jensen_math::simd_fn! {
-    /// `displacement = exp(λ) ε`, `z = μ + displacement`.
+    /// Computes `displacement = exp(λ) ε`, `z = μ + displacement`.
     fn displace, displace_fn = <V>(mean: &[f64], log_sd: &[f64], noise: &[f64], displacement: &mut [f64], z: &mut [f64]) {
         let n = mean.len();
         assert!(log_sd.len() == n && noise.len() == n && displacement.len() == n && z.len() == n);
@@ -175,7 +167,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `mean = g + c`, `log_sd = g · displacement + 1`.
+    /// Computes `mean = g + c`, `log_sd = g · displacement + 1`.
     fn assemble, assemble_fn = <V>(g: &[f64], c: &[f64], displacement: &[f64], mean: &mut [f64], log_sd: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((((g, c), d), mean), log_sd) in g.iter().zip(c).zip(displacement).zip(mean).zip(log_sd) {
@@ -184,7 +176,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += exp(2λ) h`.
+    /// Computes `out += exp(2λ) h`.
     fn add_variances_times, add_variances_times_fn = <V>(log_sd: &[f64], h: &[f64], out: &mut [f64]) {
         let rows = log_sd.chunks(LANES).zip(h.chunks(LANES)).zip(out.chunks_mut(LANES));
         for ((log_sd, h), out) in rows {
@@ -199,14 +191,15 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Whether all numbers are finite. It checks whole ranges, which compile to vector code.
+/// Checks whole ranges, because such loops compile to vector code.
 pub(super) fn all_finite(x: &[f64]) -> bool {
     x.chunks(256)
         .all(|part| part.iter().fold(true, |fine, x| fine & x.is_finite()))
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch` records.
+    /// Creates gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch`
+    /// records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -236,12 +229,12 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         Self { simd, ..self }
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
 
-    /// Draws per iteration.
+    /// Returns the number of draws per iteration.
     pub fn draws(&self) -> usize {
         self.draws
     }
@@ -252,7 +245,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The initial memory of `estimator`.
+    /// Returns the initial memory of `estimator`.
     pub fn table(&self, estimator: RecordEstimator) -> Table {
         let (d, n) = (self.density.dim(), self.density.records());
         let linear = self.density.linear().map(|linear| linear.width());
@@ -285,8 +278,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Whether the second-order part corrects the gradient of the spread. This requires the diagonal of the Hessian,
-    /// and a family that needs nothing else.
+    /// Returns whether the second-order part corrects the gradient of the spread. This requires the diagonal of the
+    /// Hessian, and a family that needs nothing else.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -302,7 +295,6 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         fill_noise(source, NOISE, iteration, rows, self.draws, out);
     }
 
-    /// Whether specialised kernels can compute a single draw of independent coordinates and pull it back.
     fn is_plain(&self) -> bool {
         self.draws == 1 && self.family.is_factorised()
     }
@@ -371,7 +363,6 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite(table))
     }
 
-    /// Adds the table's part to the gradient with respect to log σ, if the table has one.
     pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
         let d = self.density.dim();
         if !table.diagonal.is_empty() {
@@ -380,7 +371,6 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Fills `z`, `displacement` and `shift`.
     pub(super) fn draw(&mut self, omega: &[f64], noise: Lanes<'_>) {
         let (d, draws) = (self.density.dim(), self.draws);
         if self.is_plain() {
@@ -408,7 +398,6 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Pulls the gradient at the draws back to ω and adds the direct terms of ω.
     fn pull(&mut self, request: &GradientRequest<'_>, out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         let (omega, noise) = (request.omega, request.noise);

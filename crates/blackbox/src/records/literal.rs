@@ -1,8 +1,9 @@
 //! The joint control variate as published (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
 //!
 //! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) at the last visit of a record, the expansion of a
-//! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior is part of every record's entry, and the displacement uses the
-//! *stored* spread. Its expectation over ε is ∇k_n(μⁿ), so the estimate adds to the gradient of the mean
+//! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`. The prior is part of every record's entry, and the displacement uses the
+//! *stored* spread. The expectation of the expansion over ε is ∇k_n(μⁿ), so the estimate adds to the gradient of the
+//! mean
 //!
 //! ```text
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
@@ -18,7 +19,6 @@ use super::table::{Store, Table};
 use crate::reduce::axpy;
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`evaluate`](Self::evaluate) for `joint-paper`.
     pub(super) fn evaluate_paper(
         &mut self,
         request: &GradientRequest<'_>,
@@ -44,7 +44,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             axpy(-weight, &second, mean);
         }
         if request.visit {
-            // The new entries of the batch minus the old ones.
+            // The change is the new entries of the batch minus the old ones.
             self.change
                 .gradient
                 .iter_mut()
@@ -59,8 +59,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out) && (!request.visit || all_finite(&self.change.gradient))
     }
 
-    /// Adds the entries of the batch at their stored points to `first`, and their products with the stored
-    /// displacements at the current noise to `second`.
+    /// Adds the entries of the batch at their stored points to `first`, and the products of their Hessians with the
+    /// stored displacements at the current noise to `second`.
     fn add_stored(
         &mut self,
         request: &GradientRequest<'_>,
@@ -86,7 +86,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Adds Σ e_n of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
+    /// Adds `Σ eₙ` of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
     fn add_entries(
         &mut self,
         records: &[u32],
@@ -113,7 +113,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         axpy(share, &part, second);
     }
 
-    /// [`visit`](Self::visit) for `joint-paper`.
     pub(super) fn visit_paper(
         &mut self,
         request: &GradientRequest<'_>,

@@ -1,41 +1,39 @@
-//! The memory of a fit, estimated in advance.
+//! Estimates of the memory that a fit needs.
 
 use jensen_density::RecordDensity;
 
 use super::{Batches, RecordError, RecordEstimator};
 use crate::family::Family;
 
-/// Largest number of records for estimators that pass over all of them.
 const SMALL: usize = 10_000;
 
-/// Number of batches to examine when estimating how many coordinates a batch touches.
 const PROBES: usize = 8;
 
-/// Number of vectors of parameters that any fit stores in addition to its table: ω, its best and average values, the
-/// optimiser's two moments, and gradients.
+/// Vectors of parameters that any fit stores in addition to its table: ω, its best and average values, the optimiser's
+/// two moments, and gradients.
 const COPIES: u64 = 8;
 
 /// The expected memory of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes of the estimator's table.
+    /// The bytes of the estimator's table.
     pub table: u64,
-    /// Bytes of the parameters, the optimiser and scratch memory.
+    /// The bytes of the parameters, the optimiser and scratch memory.
     pub rest: u64,
 }
 
 impl Footprint {
-    /// All bytes.
+    /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.table.saturating_add(self.rest)
     }
 }
 
-/// The peak memory of a fit with `estimator`, excluding the memory of the model.
+/// Returns the peak memory of a fit with `estimator`, excluding the memory of the model.
 ///
-/// The table of a linear predictor has K numbers per record, and the table of expectations has two. Any other model
-/// stores `2⌈N/B⌉ − 1` slots, each with one mean (all of ω for `inc` and `ens`), or only with the coordinates that a
-/// batch uses.
+/// The table of a linear predictor has K numbers per record, and the table of expectations has two. For any other model
+/// the table has `2⌈N/B⌉ − 1` slots. Each slot stores a mean, or all of ω for `inc` and `ens`, or only the coordinates
+/// that a batch uses.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -61,7 +59,7 @@ pub fn footprint<D: RecordDensity>(
         (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 3 * d,
     };
     let lanes = draws as u64 + 2;
-    // The order of an epoch is generated one block at a time.
+    // Only one block of an epoch's order is in memory at a time.
     let block = |edges: &[u32]| edges.windows(2).map(|edge| edge[1] - edge[0]).max();
     let ordered = density.blocks().and_then(block).map_or(n, u64::from);
     Footprint {
@@ -70,7 +68,6 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// The average number of coordinates that a batch touches, if it is small.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());
@@ -85,8 +82,8 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     Some(total / probes as u64)
 }
 
-/// Rejects impossible requests: no parameters, estimators that pass over too many records, or a table larger than
-/// `limit` bytes.
+/// Checks a request and returns its memory. It rejects densities without parameters, estimators that pass over too many
+/// records, and tables larger than `limit` bytes.
 ///
 /// # Errors
 /// The error states the numbers and the remedy.

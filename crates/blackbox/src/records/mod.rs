@@ -1,23 +1,23 @@
 //! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
-//! The gradients have two sources of noise: the minibatch and the draw. The crate `jensen-glm` contains models with
-//! hand-written kernels, and an example of a complete fit.
+//! The gradients have two sources of noise, which are the minibatch and the draw. The crate `jensen-glm` contains
+//! models with hand-written kernels, and an example of a complete fit.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-paper, joint-svrg, joint-exact |
 //! | `gradients` | [`Gradients`]: an estimate from a batch, draws and a table |
-//! | `predictors`, `snapshots` | the same through linear predictors, and for any other model |
-//! | `expected` | the same with the draw integrated out |
-//! | `literal` | the joint control variate as printed |
+//! | `predictors`, `snapshots` | estimates for linear predictors, and for any other model |
+//! | `expected` | estimates with the draw integrated out |
+//! | `literal` | the joint control variate as published |
 //! | `table` | [`Table`]: the results stored from earlier iterations |
 //! | `change` | the change of a table's sums when a batch's entries are renewed |
 //! | `batches` | [`Batches`]: reshuffled epochs |
 //! | `subsampled` | [`Subsampled`]: a density in which every pair of draws uses a minibatch |
-//! | `generic` | [`DoublyStochastic`], [`Generic`]: the same for any doubly stochastic objective |
+//! | `generic` | [`DoublyStochastic`], [`Generic`]: estimators for any doubly stochastic objective |
 //! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
-//! | `memory` | [`footprint`], [`admit`]: memory before it is taken |
+//! | `memory` | [`footprint`], [`admit`]: estimates of the memory that a fit needs |
 
 mod batches;
 mod change;

@@ -9,13 +9,12 @@ use super::estimator::RecordEstimator;
 use super::gradients::{GradientRequest, Gradients};
 use super::table::{Store, Table};
 
-/// Scratch memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
     scratch: PredictorScratch,
     /// The draws and the mean, `d × (draws + 1)`.
     points: Vec<f64>,
-    /// `(B·K) × (draws + 1)`.
+    /// η at the points, `(B·K) × (draws + 1)`.
     eta: Vec<f64>,
     eta_draws: Vec<f64>,
     /// η at the mean, B·K.
@@ -25,21 +24,20 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
-    /// The inputs of the columns other than those of the draws, B·K.
+    /// The inputs of the columns that do not belong to draws, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones, which leave a curvature unchanged when multiplied with it.
+    /// Multiplying by these ones leaves a curvature unchanged.
     ones: Vec<f64>,
-    /// `(B·K) × columns`: the inputs of the backward pass.
+    /// The inputs of the backward pass, `(B·K) × columns`.
     rest: Vec<f64>,
-    /// `d × columns`; zero between calls.
+    /// The output of the backward pass, `d × columns`. It is zero between calls.
     out: Vec<f64>,
 }
 
 impl Predictors {
-    /// Stores η at the mean of the last batch.
     pub(super) fn store(&self, batch: &[u32], table: &mut [f64]) {
         let width = self.eta_mean.len() / batch.len().max(1);
         for (eta, &n) in self.eta_mean.chunks_exact(width).zip(batch) {
@@ -48,41 +46,35 @@ impl Predictors {
     }
 }
 
-/// Copies every `stride`-th number, from `first` on.
 fn column(x: &[f64], first: usize, stride: usize, out: &mut Vec<f64>) {
     out.clear();
     out.extend(x.iter().skip(first).step_by(stride));
 }
 
-/// Writes every `stride`-th number, from `first` on.
 fn set_column(x: &[f64], first: usize, stride: usize, out: &mut [f64]) {
     for (out, x) in out.iter_mut().skip(first).step_by(stride).zip(x) {
         *out = *x;
     }
 }
 
-/// `target += factor · column` of a matrix of C columns.
 fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: &mut [f64]) {
     for (target, row) in target.iter_mut().zip(rows.as_chunks::<C>().0) {
         *target += factor * row[column];
     }
 }
 
-/// The parts of an estimate.
 #[derive(Clone, Copy)]
 struct Parts<'l> {
     draws: usize,
     estimator: RecordEstimator,
-    /// Whether the expansion at the stored entries is subtracted. The table is then complete.
+    /// Whether the estimate subtracts the expansion at the stored entries. The table is then complete.
     joint: bool,
-    /// Whether to subtract this expansion only from the gradient of the mean, in the column of `control`.
+    /// Whether the estimate subtracts this expansion only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
     /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion,
     /// which also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
-    /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
-    /// Whether to update the table's entries.
     visit: bool,
 }
 
@@ -103,24 +95,24 @@ impl<'l> Parts<'l> {
             mean_alone: estimator == RecordEstimator::JointMean,
             view,
             control: estimator.expansion() > 0.0 || (joint && view.is_none()),
-            // Slots of `inc` hold ω; they have no sum that changes.
+            // Slots of `inc` store ω, and no sum over them changes.
             visit: request.visit && table.has_sums(),
         }
     }
 
-    /// The points at which to evaluate η: the draws and, if the estimator needs it, the mean.
+    /// The number of points at which to evaluate η: the draws and, if the estimator needs it, the mean.
     fn lanes(&self) -> usize {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// The inputs of the backward pass: one column per draw, then the correction, then the change of G.
+    /// The columns of the backward pass: one per draw, then the correction, then the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }
 }
 
 impl Predictors {
-    /// η of a batch at the draws z and at the mean. It reads only the `touched` coordinates, if given.
+    /// Reads only the `touched` coordinates, if given.
     fn project(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -175,7 +167,7 @@ impl Predictors {
         }
     }
 
-    /// Gathers the stored entries of a batch: their gradients into `stored` and, if the table keeps a diagonal, their
+    /// Gathers the gradients of a batch's stored entries into `stored` and, if the table stores a diagonal, their
     /// curvatures. Entries before the first visit are zero.
     fn load(
         &mut self,
@@ -211,8 +203,8 @@ impl Predictors {
         3 * batch.len() as u64
     }
 
-    /// Fills `rest`, and fills `second` with the change of the curvatures if the table keeps a diagonal. Returns the
-    /// number of evaluations of records.
+    /// Fills `rest`. If the table stores a diagonal, it also fills `second` with the change of the curvatures. Returns
+    /// the number of evaluations of records.
     fn differences(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -296,7 +288,6 @@ impl Predictors {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`, and writes `change` if requested.
     pub(super) fn add_predictors(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Some(linear) = self.density.linear() else {
             return;
@@ -372,8 +363,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor, ηₙ is written to `stored`. The diagonal of the
-    /// Hessian is added to `diagonal` unless it is empty.
+    /// Computes `sum += Σₙ ∇ℓₙ(mean)` over all records. For a linear predictor, it writes ηₙ to `stored`. It adds the
+    /// diagonal of the Hessian to `diagonal` unless that is empty.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],

@@ -1,13 +1,14 @@
 //! The records of a density, prepared for a fit.
 
 use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
+use jensen_run::SettingError;
 
 use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Largest number of records for starts. The starts only need to find the right optimum and approximate scales, and a
-/// thousand records locate it within √(N/1000) posterior standard deviations. With all of a million records, the starts
-/// would cost more than the fit itself.
+/// thousand records locate the optimum within √(N/1000) posterior standard deviations. With all of a million records,
+/// the starts would cost more than the fit itself.
 const SCOUTS: usize = 1000;
 
 /// The records of a density, prepared for minibatch methods.
@@ -20,7 +21,7 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// The records of a density, for minibatches of `batch`.
+    /// Prepares the records of a density for minibatches of `batch` records.
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.
@@ -29,11 +30,12 @@ impl<'a> Prepared<'a> {
         batch: usize,
         source: NoiseSource,
         memory_limit: Option<u64>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SettingError> {
         let minibatches = Subsampled::new(records, batch, source)?;
         let total = records.records();
         let scouts = total.min(SCOUTS);
-        // One record from each of equal parts of the data, so that a sample of sorted data covers the whole range.
+        // The sample has one record from each of equal parts of the data, so a sample of sorted data covers the whole
+        // range.
         let mut positions = vec![0.0; scouts];
         source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut positions);
         let chosen = positions.iter().enumerate().map(|(i, u)| {
@@ -56,27 +58,23 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// The records.
+    /// Returns the records.
     pub fn records(&self) -> &ErasedRecords<'a> {
         &self.records
     }
 
-    /// The data for the starts: all records, or a weighted sample of a thousand.
     pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
         &self.scout
     }
 
-    /// The share of the records in the sample for the starts.
     pub(crate) fn scouted(&self) -> (u64, u64) {
         (self.scouts as u64, self.records.records() as u64)
     }
 
-    /// A minibatch for every pair of draws.
     pub(crate) fn minibatches(&self) -> &Subsampled<ErasedRecords<'a>> {
         &self.minibatches
     }
 
-    /// Largest number of bytes for a method's tables.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
     }

@@ -7,10 +7,8 @@ use super::gradients::{GradientRequest, Gradients};
 use super::table::{Slot, Store, Table};
 use crate::reduce::axpy;
 
-/// Scratch memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshots {
-    /// `d × lanes`.
     points: Vec<f64>,
     gradient: Vec<f64>,
     values: Vec<f64>,
@@ -18,7 +16,6 @@ pub(super) struct Snapshots {
     second: Vec<f64>,
 }
 
-/// Scatters a snapshot to its coordinates. Other coordinates are zero and have no effect.
 fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
     let mut out = vec![0.0; dim];
     for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
@@ -28,7 +25,6 @@ fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`, and writes `change` if requested.
     pub(super) fn add_batch(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let estimator = request.estimator;
@@ -45,7 +41,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             }
             _ => None,
         };
-        // The draws and all other lanes of the batch in one call, because additional lanes cost little.
+        // One call evaluates the draws and all other lanes of the batch, because additional lanes cost little.
         let extra = match anchor {
             Some(_) => 3,
             None => usize::from(visit),
@@ -81,14 +77,13 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 *g += weight * (x - stored);
             }
             if anchor.is_some() {
-                // The odd part of the gradient around the anchor, whose mean over draws is zero at any distance.
+                // The mean over draws of the odd part around the anchor is zero at any distance.
                 self.correction[i] -= weight * 0.5 * (beside[1] - beside[2]);
             } else if visit {
                 self.change.gradient[i] = beside[0];
             }
         }
 
-        // Hessian-vector products along the mean displacement.
         let expansion = estimator.expansion();
         if anchor.is_none() && expansion > 0.0 {
             s.first.resize(d, 0.0);
@@ -105,7 +100,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.take_out_slots(request, table);
     }
 
-    /// Subtracts the batch's entries in the table of `joint`, which are part of its sum.
     fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;
@@ -162,7 +156,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.calls += 3 * batch.len() as u64;
     }
 
-    /// Adds the table at the draw to `incremental` (`inc`, `ens`): a pass over all records.
     pub(super) fn add_incremental(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Store::Slots(slots) = &table.store else {
             return;

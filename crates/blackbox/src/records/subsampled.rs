@@ -1,4 +1,4 @@
-//! Doubly stochastic evaluation: samples both the approximation and the data (section 3.2 of the paper).
+//! Doubly stochastic evaluation, which samples both the approximation and the data (section 3.2 of the TrustVI paper).
 //!
 //! Every independent observation of an estimate, which is an antithetic pair of draws, has its own minibatch of
 //! records. The minibatch is the same at both ends of an assessed step. The jackknife, the variances in Inequalities 11
@@ -12,68 +12,63 @@
 use std::sync::{Mutex, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_run::SettingError;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 
-/// The observation in a stream to which the lanes of the next evaluations belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     pub stream: Stream,
-    /// The first observation.
     pub first: usize,
     pub layout: Layout,
 }
 
-/// The arrangement of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
-    /// Each observation occupies this number of neighbouring lanes.
     Blocks(usize),
     /// Lane l of the first half and lane l of the second half belong to the same observation.
     Halves,
 }
 
-/// A density whose values depend on random records, which the caller announces.
+/// A density whose values depend on random records, which the caller selects.
 ///
 /// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument can
-/// ignore it.
+/// ignore the call.
 pub(crate) trait Choose: Sync {
-    /// Sets the position of the next evaluations.
     fn choose(&self, position: StreamPosition);
 }
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// Only TrustVI can use it as a density, because TrustVI announces the minibatches.
+/// Only TrustVI can use such a model as a density, because TrustVI selects the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
     position: Mutex<StreamPosition>,
 }
 
-/// Scratch memory of [`Subsampled`].
+/// The scratch memory of [`Subsampled`].
 pub struct SubsampledWorkspace<W> {
     inner: W,
     /// The record in slot b at lane l is entry `b · lanes + l`.
     records: Vec<u32>,
-    /// The draws of a linearisation.
     at: Vec<f64>,
     values: Vec<f64>,
     part: Vec<f64>,
 }
 
 impl<D: RecordDensity> Subsampled<D> {
-    /// Minibatches of `batch` records, from the streams of `source`.
+    /// Creates a density with minibatches of `batch` records, chosen by the streams of `source`.
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.
-    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
+    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the batch size is {batch}, but must be from 1 to {records}, the number of records"
-            ));
+            )));
         }
         Ok(Self {
             density,
@@ -90,12 +85,10 @@ impl<D: RecordDensity> Subsampled<D> {
         })
     }
 
-    /// N/B.
     fn weight(&self) -> f64 {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// Writes the records of the current position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
         let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let observations = match position.layout {

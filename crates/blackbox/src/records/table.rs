@@ -1,36 +1,32 @@
 //! The tables in which estimators store results from earlier iterations.
 //!
 //! No table stores N × D numbers. For a linear predictor the table stores the values ηₙ, K per record, because the
-//! expansion depends on the stored mean only through them. For any other model, all records of an iteration share one
+//! expansion depends on the stored mean only through ηₙ. For any other model, all records of an iteration share one
 //! snapshot. With reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few coordinates, a
-//! snapshot stores only these. If the estimator integrates out the draw, the table stores two expectations per record.
-//! The table also stores the sum of the entries, and the sum of the Hessians' diagonals if the estimator corrects the
-//! spread.
+//! snapshot stores only these coordinates. If the estimator integrates out the draw, the table stores two expectations
+//! per record. The table also stores the sum of the entries, and the sum of the Hessians' diagonals if the estimator
+//! corrects the spread.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 /// The parameters at the iteration that last visited some records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
-    /// The number of records that refer to it.
     users: u32,
-    /// The stored coordinates in ascending order; empty for all.
+    /// The stored coordinates in ascending order. The list is empty if all coordinates are stored.
     pub(crate) coordinates: Vec<u32>,
-    /// The values of the stored coordinates.
     pub(crate) values: Vec<f64>,
 }
 
-/// A snapshot for each live iteration, and the snapshot of each record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slots {
-    /// Whether snapshots store all of ω, or only its mean.
     whole: bool,
     of_record: Vec<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-/// A record without a visit.
+/// Marks a record without a visit.
 const NONE: u32 = u32::MAX;
 
 impl Slots {
@@ -43,12 +39,10 @@ impl Slots {
         }
     }
 
-    /// Whether snapshots hold all of ω.
     pub(crate) fn whole(&self) -> bool {
         self.whole
     }
 
-    /// The number of live snapshots.
     pub(crate) fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -57,8 +51,7 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// The records of `records` by snapshot: `(slot, records)` pairs in order of slots. Records keep their order.
-    /// Records never visited are omitted.
+    /// Returns `(slot, records)` pairs in order of slots, without records that have no visit. Records keep their order.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -77,12 +70,10 @@ impl Slots {
         groups
     }
 
-    /// All visited records, by snapshot.
     pub(crate) fn all(&self) -> Groups {
         self.group(0..self.of_record.len() as u32)
     }
 
-    /// Gives the records of a batch one new snapshot.
     pub(crate) fn assign(&mut self, batch: &[u32], coordinates: &[u32], values: &[f64]) {
         for &n in batch {
             let old = std::mem::replace(&mut self.of_record[n as usize], NONE);
@@ -115,7 +106,6 @@ impl Slots {
     }
 }
 
-/// Records by snapshot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     slots: Vec<u32>,
@@ -137,41 +127,34 @@ impl Groups {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub(crate) store: Store,
-    /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far, or its expectation.
+    /// The sum `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far, or its expectation.
     pub(crate) sum: Vec<f64>,
-    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty if the spread does not need it.
+    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation. It is empty if the spread does not need it.
     pub(crate) diagonal: Vec<f64>,
-    /// Whether every record has an entry.
     pub(crate) complete: bool,
 }
 
-/// The storage format of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Store {
-    /// No values are stored.
     Nothing,
     /// ηₙ at the stored means, N × K.
     Predictors(Vec<f64>),
-    /// Snapshots.
     Slots(Slots),
     /// One mean for all records (SVRG), with its predictors, N × K, for a linear predictor.
     Anchor {
-        /// The mean; empty before the first pass.
         mean: Vec<f64>,
-        /// The predictors there.
         predictors: Vec<f64>,
     },
-    /// Expectations of first and second derivatives of every record's link.
     Expectations {
-        /// `E[ℓₙ']`, N.
+        /// `E[ℓₙ']`, one per record.
         first: Vec<f64>,
-        /// `E[ℓₙ'']`, N.
+        /// `E[ℓₙ'']`, one per record.
         second: Vec<f64>,
     },
 }
 
 impl Table {
-    /// Whether a visit changes the sums. There are no sums if entries cover all of ω.
+    /// Tables whose entries cover all of ω have no sums.
     pub(crate) fn has_sums(&self) -> bool {
         match &self.store {
             Store::Predictors(_) | Store::Expectations { .. } => true,
@@ -189,7 +172,7 @@ impl Table {
         }
     }
 
-    /// Number of live snapshots; 0 if none are stored.
+    /// Returns the number of live snapshots, or 0 if none are stored.
     pub fn live_slots(&self) -> usize {
         match &self.store {
             Store::Slots(slots) => slots.live(),

@@ -1,4 +1,4 @@
-//! The variance of an estimator at an iterate, split into its two sources.
+//! The variance of an estimator at an iterate, split into the parts due to batches and due to draws.
 
 use jensen_density::{Lanes, RecordDensity};
 use jensen_math::rng;
@@ -14,12 +14,12 @@ use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
 use crate::reduce::{axpy, dot};
 
-/// Settings for tracing variances.
+/// The settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
-    /// Number of iterations between two analyses.
+    /// The number of iterations between two analyses.
     pub every: u64,
-    /// Number of pairs of a batch and a draw for each figure.
+    /// The number of pairs of a batch and a draw for each figure.
     pub samples: usize,
 }
 
@@ -27,11 +27,11 @@ pub struct VarianceSettings {
 /// value has a Monte-Carlo standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Variances {
-    /// `V_{B,ε}[g]`.
+    /// The total variance `V_{B,ε}[g]`.
     pub total: Estimate,
-    /// `V_B[E_ε g]`: the variance after integrating out the draws.
+    /// The variance `V_B[E_ε g]` after integrating out the draws.
     pub subsampling: Estimate,
-    /// `V_ε[E_B g]`: the variance after using all records. Exact over the records.
+    /// The variance `V_ε[E_B g]` after using all records. It is exact over the records.
     pub monte_carlo: Estimate,
 }
 
@@ -45,27 +45,27 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
 /// The iterate at which [`variances`] measures, and the sample sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationPoint<'r> {
-    /// ω.
+    /// The parameters ω.
     pub omega: &'r [f64],
     /// The table, which stays unchanged.
     pub table: &'r Table,
     /// The sizes of batches.
     pub batches: &'r Batches,
-    /// Seed of batches and draws.
+    /// The seed of batches and draws.
     pub seed: u64,
-    /// Key of batches and draws, which differs between iterations.
+    /// The key of batches and draws, which differs between iterations.
     pub iteration: u64,
-    /// Number of pairs of a batch and a draw per estimate, at least 2.
+    /// The number of pairs of a batch and a draw per estimate, at least 2.
     pub samples: usize,
 }
 
 /// Analyses one estimator at an iterate with its table held fixed.
 ///
-/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, it evaluates every batch
-/// at two independent pairs of antithetic draws. The expectation of their covariance over the batches is the variance
-/// of the conditional expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
-/// batch. Batches are uniformly random subsets of the first batch's size. The analysis costs `5·samples` batches and
-/// `samples` passes over all records.
+/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, the analysis evaluates
+/// every batch at two independent pairs of antithetic draws. The expectation of their covariance over the batches is
+/// the variance of the conditional expectation, so no inner integral needs to converge. The Monte-Carlo part uses all
+/// records as the batch. Batches are uniformly random subsets of the first batch's size. The analysis costs `5·samples`
+/// batches and `samples` passes over all records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -101,7 +101,7 @@ pub fn variances<D: RecordDensity>(
     for sample in 0..samples {
         let key = point.seed ^ point.iteration.rotate_left(32);
         let mut stream = rng::Stream::new(key, ORDER, sample as u64, 0);
-        // A random subset: the first steps of Fisher and Yates.
+        // The first steps of Fisher and Yates give a random subset.
         for i in 0..size {
             let j = i + stream.below((records - i) as u64) as usize;
             order.swap(i, j);
@@ -139,7 +139,6 @@ pub fn variances<D: RecordDensity>(
     }
 }
 
-/// The trace of the covariance of paired samples: unbiased, with the standard error of its terms.
 fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     let count = a.len() as f64;
     if a.len() < 2 {
@@ -167,11 +166,9 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     Estimate::of(&terms)
 }
 
-/// The table of a traced estimator that the fit does not use.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Watch {
     pub(crate) table: Table,
-    /// Whether no draw was rejected in the current epoch.
     pub(crate) clean: bool,
 }
 
@@ -195,8 +192,8 @@ impl Watch {
     }
 }
 
-/// The estimators with a table, other than the fit's own, that suit the records and the family, as long as all tables
-/// and `footprint` together fit into `limit` bytes. The function adds the bytes of these tables to `footprint`.
+/// Chooses the estimators with a table that suit the records and the family, as long as all tables and `footprint`
+/// together fit into `limit` bytes. Adds the bytes of these tables to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -223,8 +220,6 @@ pub(crate) fn watched<D: RecordDensity>(
     out
 }
 
-/// Adds the variances of all estimators with a complete table to a line of the trace: `own` is the fit's estimator with
-/// its table, `others` are the traced ones.
 pub(crate) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),

@@ -1,4 +1,5 @@
-//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have mixed.
+//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have
+//! mixed.
 
 mod coordinates;
 mod judging;
@@ -26,45 +27,39 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// Ratio by which steps along circles must exceed leapfrog steps to be chosen; leapfrog steps are robust to heavy
-/// tails.
+/// Ratio by which steps along circles must exceed leapfrog steps. Leapfrog steps are robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
-/// Smallest and largest number of transitions at a temperature.
 const MOVES: (usize, usize) = (2, 8);
 
-/// Correlation with their starting points below which particles proceed early to the next temperature.
 const FORGOTTEN: f64 = 0.5;
 
 /// Recorded transitions of the first stationary phase. Each later phase records twice the number.
 const FIRST_STATIONARY_PHASE: usize = 16;
 
-/// Smallest number of warm-up transitions before a stationary phase records. The chains of the first phase start far
-/// from the centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+/// Smallest number of warm-up transitions of a stationary phase. The chains of the first phase start far from the
+/// centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
 /// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
 /// and nested R̂ reach their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
-/// Largest number of stored times.
 const TIMES: usize = 64;
 
-/// Refines one approximation to draws of the density.
+/// The refinement of an approximation to draws of the density.
 pub struct Refine<'a, D: LogDensity> {
     target: Target<'a, D>,
     base: Map,
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
-    /// The required accuracy of the draws.
     policy: Policy,
-    /// How coordinates relate to reported values; identity by default.
     scales: Vec<Scale>,
 }
 
 impl<'a, D: LogDensity> Refine<'a, D> {
-    /// A refinement of `approximation` to draws of `density`.
+    /// Creates a refinement of `approximation` to draws of `density`.
     pub fn new(
         density: &'a D,
         approximation: &Approximation,
@@ -88,7 +83,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Self { policy, ..self }
     }
 
-    /// Sets the scales of the coordinates.
+    /// Sets the relation of each coordinate to its reported value.
     pub fn of_scales(mut self, scales: &[Scale]) -> Self {
         self.scales = scales.to_vec();
         self
@@ -98,7 +93,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that another phase can finish.
+    /// The budget doubles if a stationary phase has nearly mixed, so that another phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.policy.gradients(dim, self.target.work());
@@ -115,8 +110,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is exhausted. A mixed stationary phase that was extended because spreads were
-    /// imprecise may finish: its cost is only an estimate, and mixed draws should not be discarded.
+    /// A mixed stationary phase that was extended because spreads were imprecise may finish after the budget is
+    /// exhausted, because its cost is only an estimate and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -126,13 +121,11 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
 
-    /// Largest number of times at which a stationary phase stores draws.
     fn times(&self) -> usize {
         let room = MOST_RECORDED / (self.ensemble().lanes() * self.target.dim());
         TIMES.min(room).max(4)
     }
 
-    /// Moves all particles once.
     fn transition(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let stride = Stride {
             circles: &state.circles,
@@ -149,12 +142,10 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of this size exceed leapfrog steps by enough for integration along circles.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
 
-    /// Chooses the coordinates to integrate along circles, for steps of this size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
             true => nearly_normal(&state.particles),
@@ -170,7 +161,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. Returns `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -199,7 +189,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         true
     }
 
-    /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("no particle of a population has positive density".to_owned());
@@ -231,8 +220,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Begins a stationary phase with the given number of transitions. It keeps the draws of the previous phase at the
-    /// spacing of the new ones.
+    /// The new phase keeps the draws of the previous one, at the spacing of the new draws.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
@@ -249,8 +237,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of their
-    /// number, at least [`SETTLE`]) adapt the step size.
+    /// Performs one transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of
+    /// their number, at least [`SETTLE`]) adapt the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
@@ -301,7 +289,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 }
 
-/// Adapts the step size towards the target acceptance.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
 }
@@ -436,7 +423,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 }
 
 impl RefineState {
-    /// Evaluations so far.
+    /// Returns the evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
     }

@@ -1,4 +1,5 @@
-//! Mass that draws do not reach: second moments of the posterior far from the draws, and spikes in their middle.
+//! Checks for posterior mass that the draws do not reach: second moments far from the draws, and spikes in their
+//! middle.
 //!
 //! Draws reveal nothing about points that they do not reach. Neither do their importance weights, their R̂ or their
 //! ESS. A slab a thousand times as wide as the fitted spike may contribute most of the variance with a thousandth of
@@ -9,9 +10,9 @@
 //! of the mass and the second moment that the posterior has there. Jensen compares an approximation with these
 //! estimates before it trusts the approximation ([`beyond`]), and refined draws after they have mixed ([`unanswered`]).
 //!
-//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
-//! Each point by itself is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab
-//! by chance.
+//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5). Each
+//! point by itself is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab by
+//! chance.
 
 use std::f64::consts::{LN_2, TAU};
 use std::ops::Range;
@@ -28,22 +29,24 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
-/// Number of points at which the posterior is evaluated before an approximation is trusted. For one of twenty
-/// coordinates, successive distances differ by a factor of four.
 const LOOKS: usize = 1024;
 
-/// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
+/// Points per coordinate, if their total exceeds [`LOOKS`]. Half of them change one coordinate alone, so its successive
+/// distances differ by a factor of 3.2. A slab fills several of them: nine tenths of a centred normal's distances lie
+/// within a factor of 31.
+const LOOKS_PER_COORDINATE: usize = 64;
+
+/// Number of points for refined draws, which have cost a hundred times as many gradients. For one of twenty
 /// coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, which take a tenth of a second; number of points per call to the density;
-/// and number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
+/// Largest number of values of these points, which the density evaluates in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
+/// Number of points if the cost of an evaluation is unknown. A solver needs as many evaluations for one start.
 const UNKNOWN: usize = 256;
 
-/// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. This range
-/// covers all spikes down to a millionth of a slab's width, and all slabs.
+/// The range of [`super::leaps::RANGE`] covers all spikes down to a millionth of a slab's width, and all slabs.
 const FURTHEST: f64 = RANGE.1;
 
 /// Number of shells of distances from the middle in one coordinate. Each shell is twice as wide as the one before, and
@@ -53,10 +56,8 @@ const SHELLS: usize = 56;
 /// Inverse of the golden ratio, the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Tail index above which the variance is infinite and not reported.
 const NO_VARIANCE: f64 = 0.5;
 
-/// Distances of the points to evaluate.
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     Distances {
         range: (-FURTHEST, range_of(density).1),
@@ -64,19 +65,20 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-/// The number of points, at most `most`.
-fn count<D: LogDensity>(density: &D, most: usize) -> usize {
+fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => NUMBERS / density.dim(),
         None => UNKNOWN,
     };
-    most.min(affordable).max(1).next_multiple_of(BLOCK)
+    let wanted = least.max(LOOKS_PER_COORDINATE * density.dim());
+    wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Evaluates the posterior at `looks` points. For the points where b is larger than the standard normal, it passes on
-/// `p / (Z b)` and the same ratio for the normal.
+/// Calls back for the points where b is larger than the standard normal, with `p / (Z b)` and the same ratio for the
+/// normal, or for `own`, an approximation that the map does not make normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
+    own: Option<&Approximation>,
     log_z: f64,
     (looks, source): (usize, NoiseSource),
     mut see: impl FnMut(&[f64], f64, f64),
@@ -90,12 +92,21 @@ fn look<D: LogDensity>(
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let log_dets = map.log_dets(&x, BLOCK);
+        let mut log_own = vec![f64::NAN; BLOCK];
+        if let Some(own) = own {
+            let z = Lanes::new(&z, dim, BLOCK);
+            (own.family()).log_density_at(own.omega(), z, &mut log_own);
+        }
         for l in 0..BLOCK {
             let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_p = log_p[l] + log_dets[l] - log_z;
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
             {
+                let log_q = match log_own[l] + log_dets[l] {
+                    unknown if unknown.is_nan() => log_q,
+                    known => known,
+                };
                 see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
             }
         }
@@ -105,14 +116,15 @@ fn look<D: LogDensity>(
 /// Mass of the posterior that the draws of an approximation do not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The coordinate whose variance lies far out. `None` for a spike in the middle.
+    /// The coordinate whose variance lies far out, or `None` for a spike in the middle.
     pub coordinate: Option<usize>,
-    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    /// The ratio of the missed variance to the variance of the approximation, or the ratio of the spike's mass to all
+    /// mass that the draws show.
     pub share: f64,
 }
 
-/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the
-/// policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
+/// the policy allows. `log_z` is the log evidence by importance weights. A few points suffice, because a refinement
 /// follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
@@ -123,13 +135,20 @@ pub(crate) fn beyond<D: LogDensity>(
     let looks = count(density, LOOKS);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
-    look((density, &map), log_z, (looks, source), |point, p, q| {
-        let excess = (p - q) / looks as f64;
-        mass += excess;
-        for (missed, x) in missed.iter_mut().zip(point) {
-            *missed += x * x * excess;
-        }
-    });
+    let own = (!map.is_exact()).then_some(approximation);
+    look(
+        (density, &map),
+        own,
+        log_z,
+        (looks, source),
+        |point, p, q| {
+            let excess = (p - q) / looks as f64;
+            mass += excess;
+            for (missed, x) in missed.iter_mut().zip(point) {
+                *missed += x * x * excess;
+            }
+        },
+    );
     let missed = missed.into_iter().enumerate();
     let each = missed.map(|(i, share)| (Some(i), share));
     let (coordinate, share) = each
@@ -138,18 +157,17 @@ pub(crate) fn beyond<D: LogDensity>(
     (share > policy.unreached()).then_some(Unreached { coordinate, share })
 }
 
-/// Mass of the posterior that refined draws miss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Lower bound on the ratio of the missed variance to that of the draws, or of the missed mass to all mass that the
-    /// draws show.
+    /// Lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to all mass
+    /// that the draws show.
     pub share: f64,
     /// Points in the missed mass, `dim × count`. Their share of the chains equals the share of the mass, but is at
     /// least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
-/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
+/// Returns the mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
 /// independent draws) miss, beyond sampling error. The comparison of variances excludes coordinates whose own draws
 /// show an infinite variance.
 ///
@@ -167,12 +185,18 @@ pub(super) fn unanswered<D: LogDensity>(
     let looks = count(density, LOOKS_OF_REFINED);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
-    look((density, map), log_z, (looks, source), |point, p, _| {
-        for (shells, x) in shells.iter_mut().zip(point) {
-            shells[shell_of(*x)].add(*x, p / looks as f64);
-        }
-        met.push((point.to_vec(), p));
-    });
+    look(
+        (density, map),
+        None,
+        log_z,
+        (looks, source),
+        |point, p, _| {
+            for (shells, x) in shells.iter_mut().zip(point) {
+                shells[shell_of(*x)].add(*x, p / looks as f64);
+            }
+            met.push((point.to_vec(), p));
+        },
+    );
     let own = seen(&distances_of(density), x, dim, lanes);
     let confidence = policy.confidence_of(dim * SHELLS);
     let has_variance = |i: usize| {
@@ -241,7 +265,6 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// The mass that draws miss in a region of a coordinate, and its second moment relative to that of the draws.
 struct Missed {
     coordinate: usize,
     from: usize,
@@ -255,7 +278,7 @@ impl Missed {
     }
 }
 
-/// The shells from a given one: outwards beyond one standard deviation, inwards within it.
+/// The region extends outwards from shells beyond one standard deviation, and inwards from shells within it.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -264,7 +287,6 @@ fn region_of(from: usize) -> Range<usize> {
     }
 }
 
-/// A shell estimated from the evaluated points: its mass, the sum of its squared weights, and its second moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shell {
     mass: f64,
@@ -287,14 +309,12 @@ impl Shell {
         }
     }
 
-    /// Standard error of the mass.
     fn error(&self, looks: usize) -> f64 {
         (self.squares - self.mass * self.mass / looks as f64)
             .max(0.0)
             .sqrt()
     }
 
-    /// Mean square in it.
     fn square(&self) -> f64 {
         if self.mass > 0.0 {
             self.second / self.mass
@@ -309,7 +329,6 @@ fn shell_of(x: f64) -> usize {
     ((x.abs().log2() + half).max(0.0) as usize).min(SHELLS - 1)
 }
 
-/// The second moment of draws in a coordinate, and the shares of draws in each shell.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     second: f64,
@@ -336,7 +355,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// `count` indices, each repeated in proportion to its weight (systematic resampling).
+/// Returns `count` indices, each repeated in proportion to its weight (systematic resampling).
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -351,7 +370,6 @@ fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// Log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
 fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = point.iter().map(|x| x * x).sum();
     let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
@@ -359,8 +377,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate with the
-/// others from a standard normal.
+/// Returns [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate
+/// with the others from a standard normal.
 fn far_points(
     distances: &Distances<'_>,
     dim: usize,
@@ -391,8 +409,6 @@ fn far_points(
     x
 }
 
-/// The log density of the distribution of these points at one of them, whose log density under the standard normal is
-/// `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
@@ -413,10 +429,10 @@ mod tests {
     use super::*;
     use jensen_math::special::lgamma;
 
-    /// Relative standard error of the estimate of the variance missed in a slab in `wide` of `dim` coordinates
-    /// together. Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, those
-    /// with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is
-    /// the range times `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
+    /// Relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim` coordinates.
+    /// Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, the ones with large
+    /// `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range
+    /// times `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
@@ -508,7 +524,6 @@ mod tests {
         }
     }
 
-    /// Draws from the spike alone, whose evidence is its mass, and draws from the whole density.
     #[test]
     fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
         let lanes = 256;

@@ -1,4 +1,4 @@
-//! Tests whether chains from other optima reach the region of the refined draws.
+//! A test whether chains from other optima reach the region of the refined draws.
 //!
 //! The bound of a simple family can have optima at which the posterior has no mode. Hamiltonian transitions move from
 //! such a point to the draws, but they do not leave a mode of the posterior.
@@ -16,15 +16,13 @@ use crate::calls::Calls;
 use crate::family::{FamilyKind, Space};
 use crate::noise::NoiseSource;
 
-/// Number of chains from each point, and number of transitions of each chain.
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 
-/// Quantile of the draws' distances from their mean within which a chain must end, in coordinates with unit variances.
+/// Quantile of the draws' distances from their mean. A chain must end within this quantile, in coordinates with unit
+/// variances.
 const WITHIN: f64 = 0.999;
 
-/// The points from which all chains reach the draws, and the cost of the check. Random numbers are keyed by iterations
-/// after `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,
@@ -102,7 +100,6 @@ mod tests {
     use jensen_math::simd::Simd;
     use jensen_testkit::{Mixture, Scalar};
 
-    /// Draws from the component around half the distance in every coordinate.
     fn draws(dim: usize, distance: f64) -> Draws {
         let count = 2048;
         let mut z = vec![0.0; dim * count];

@@ -4,7 +4,7 @@
 //! only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett acceptance
 //! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) /
 //! Z_j`. Forward weights alone miss regions that no particle found at the earlier temperature, such as the neck of a
-//! funnel. This estimate also uses the draws of the last stationary phase, which cover such regions.
+//! funnel. The estimate therefore also uses the draws of the last stationary phase, which cover such regions.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -12,26 +12,22 @@ use super::mixing::Ensemble;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
 
-/// Change in an evidence, in nats, below which the iteration ends.
 const TOLERANCE: f64 = 1e-4;
 
-/// Largest number of iterations.
 const ITERATIONS: usize = 200;
 
-/// Change in the evidence relative to the initial guess, in nats, beyond which the mixture shares are recomputed. For
-/// smaller changes, terms that underflowed to zero remain negligible.
+/// Change in the evidence relative to the initial guess, in nats, above which the mixture shares are computed again.
+/// For smaller changes, terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
-/// The values of `r` for particles at one temperature, for any number of sets of particles in sequence; −∞ where the
-/// density is zero.
+/// The values of `r` for particles at one temperature, for any number of sets of particles in sequence. They are −∞
+/// where the density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RatioSet {
     pub beta: f64,
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence at the last temperature relative to the first, from all particles, with a standard error from the
-/// spread between populations.
 pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
     let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {
@@ -58,7 +54,6 @@ pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estim
     }
 }
 
-/// Log evidences from the weights of each temperature's particles for the next temperature.
 fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     let mut log_z = vec![0.0];
     for (pair, ratios) in betas.windows(2).zip(ratios) {
@@ -69,11 +64,11 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     log_z
 }
 
-/// The self-consistent log evidences, starting from an initial guess.
+/// Computes the self-consistent log evidences, starting from an initial guess.
 ///
 /// With `E_nk` the share of temperature k in the mixture at particle n under the guess, the evidences relative to the
-/// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Exponentials are needed only for the shares, which are
-/// recomputed if the guess was far off.
+/// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Only the shares need exponentials. They are computed again if
+/// the guess was far off.
 fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
     let power = |beta: f64, r: f64| if beta == 0.0 { 0.0 } else { beta * r };
     let mut log_z = guess.to_vec();
@@ -129,8 +124,8 @@ mod tests {
     use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
-    /// Normals with standard deviations from 2 to 1 along the path, so log Z = ½ log(2π) − log √(2π) 2 for p without
-    /// its constant.
+    /// The standard deviations of the normals go from 2 to 1 along the path, so log Z = ½ log(2π) − log √(2π) 2 for p
+    /// without its constant.
     #[test]
     fn the_evidence_of_a_normal() {
         let ensemble = Ensemble {

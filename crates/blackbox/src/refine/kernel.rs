@@ -1,14 +1,13 @@
 //! One Hamiltonian transition of all particles at once.
 //!
-//! All lanes use the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
-//! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
-//! along its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such
-//! lanes incur the additional cost. The level reached is a function of position and momentum. The map to the
-//! trajectory's end with reversed momentum therefore preserves the target if it is proposed only when the reverse
-//! trajectory reaches the same level, that is, when no coarser trajectory from the end is accurate enough. (The step
-//! size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian
-//! Monte Carlo*, 2024, with a deterministic choice.) Steps are small in the neck of a funnel and large elsewhere, and
-//! detailed balance holds exactly.
+//! All lanes take the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
+//! by up to a quarter, to prevent periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats along
+//! its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such lanes
+//! incur the additional cost. The level reached is a function of position and momentum. The map to the trajectory's end
+//! with reversed momentum therefore preserves the target if it is proposed only when the reverse trajectory reaches the
+//! same level, that is, when no coarser trajectory from the end is accurate enough. This is the choice of step sizes of
+//! Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, made
+//! deterministic. Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -18,87 +17,66 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Target acceptance rate of the largest steps.
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
-/// Largest step size, in standard deviations.
+/// The largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
-/// Number of levels of step sizes.
 const LEVELS: u32 = 4;
 
-/// Ratio of the step sizes of consecutive levels.
 const SHRINK: f64 = 4.0;
 
-/// Ratio of the numbers of steps of consecutive levels.
 const GROWTH: usize = 2;
 
 /// Range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
-/// Number of steps in the longest trajectory.
 const LONGEST: usize = 1024;
 
-/// Smallest number of values for which a part of the lanes gets its own thread. For smaller parts, distributing the
-/// work costs more than it saves.
+/// Smallest number of values per thread. For fewer values, distributing the work costs more than it saves.
 const GRAIN: usize = 1 << 14;
 
 /// Number of values in a part beyond which there are more parts than threads. Every step reads a dozen matrices of this
 /// size, and half a mebibyte of each fits in the cache.
 const STRIP: usize = 1 << 16;
 
-/// The kind of move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
-    /// The coordinates to integrate along the circles of a standard normal.
     pub circles: &'s [bool],
-    /// Inverse temperature of the target.
     pub beta: f64,
-    /// Step size before jitter.
     pub size: f64,
-    /// Mean length of a trajectory.
     pub length: f64,
 }
 
-/// The result of a transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moved {
-    /// Target mean acceptance probability of the largest steps, which determines their size.
+    /// The mean acceptance probability of the largest steps, which determines their size.
     pub acceptance: f64,
-    /// Number of lanes that moved.
     pub moved: usize,
-    /// Number of lanes for which no step size was small enough, except those that left the support.
+    /// The number of lanes for which no step size was small enough, except lanes that left the support.
     pub stuck: usize,
-    /// Number of steps at the first level.
     pub steps: usize,
 }
 
-/// Leapfrog step size for a standard normal with the given number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
 
-/// A step size closer to the target acceptance.
 pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
-/// The end points of a set of trajectories.
 struct Arrival {
     particles: Particles,
     momentum: Vec<f64>,
-    /// Energy at the end minus energy at the start.
     error: Vec<f64>,
-    /// Largest minus smallest energy along the trajectory, or infinity if that was too large.
+    /// The largest minus the smallest energy along the trajectory, or infinity if the difference was too large.
     wander: Vec<f64>,
-    /// Whether the trajectory ended outside the support.
     outside: Vec<bool>,
-    /// Number of steps until the last lane ended.
     steps: usize,
 }
 
 impl Arrival {
-    /// Concatenates the lanes of parts.
     fn join(parts: &[Self]) -> Self {
         Self {
             particles: Particles::join(parts.iter().map(|part| &part.particles)),
@@ -115,7 +93,6 @@ impl Arrival {
     }
 }
 
-/// Moves every particle of `particles` once. Random numbers are keyed by `iteration`.
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -179,7 +156,6 @@ pub(super) fn transition<D: LogDensity>(
     result
 }
 
-/// The arrivals in `good` whose reverse trajectory ends at the same level.
 fn reversible<D: LogDensity>(
     target: &mut Target<'_, D>,
     arrival: &Arrival,
@@ -208,8 +184,7 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Takes the steps of a level from `start` with the given momenta. Threads process parts of the lanes if that is
-/// worthwhile. Each lane is independent of the others.
+/// Threads process parts of the lanes if that is worthwhile. Lanes are independent of each other.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,
@@ -245,12 +220,11 @@ fn trajectory<D: LogDensity>(
     arrival
 }
 
-/// The gradient of the tempered density, or the density's own gradient if the two agree.
+/// Uses the density's own gradient if it equals the gradient of the tempered density.
 fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }
 
-/// Computes the trajectories of a part of the lanes, step by step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
     start: &Particles,
@@ -296,7 +270,7 @@ fn part<D: LogDensity>(
             high[l] = high[l].max(end[l]);
             let lost = !end[l].is_finite() || high[l] - low[l] > WANDER;
             if lost {
-                // It rests for the remaining steps, at a point where the density can be evaluated.
+                // The lane rests for the remaining steps, at a point where the density can be evaluated.
                 outside[l] = !values[l].is_finite();
                 (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
                 particles.replace(start, &[(l, l)]);

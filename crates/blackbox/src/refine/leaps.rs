@@ -1,14 +1,14 @@
-//! Leaps: independent proposals over all scales.
+//! Leaps, which are independent proposals over all scales.
 //!
 //! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab a thousand times as wide, or
 //! from the middle of a Cauchy distribution to its tails, the gradient does not point the way. Particles that all start
 //! in one region then agree without visiting the other. At the posterior, some particles therefore also receive an
 //! independent proposal in a uniformly random direction. The logarithm of its distance is uniform over twelve powers of
-//! ten, or distributed like that of the particles. Proposals alternate between all coordinates together and a single
-//! coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the
-//! posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles then
-//! enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in
-//! between.
+//! ten, or distributed like the distances of the particles. Proposals alternate between all coordinates together and a
+//! single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves
+//! the posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles
+//! then enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the
+//! density in between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -17,9 +17,8 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Ratio of the number of particles to the number of proposed leaps per transition. A transition costs several steps of
-/// all particles, so leaps add little to its cost, and even the shortest stationary phase proposes more than a
-/// thousand.
+/// Particles per proposed leap in a transition. A transition costs several steps of all particles, so leaps add little
+/// to its cost, and even the shortest stationary phase proposes more than a thousand.
 const EVERY: usize = 4;
 
 /// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from one
@@ -29,25 +28,24 @@ const EVERY: usize = 4;
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
 /// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
-/// solver. The limit is the range of the particles: six standard deviations for the farthest of a few hundred draws
-/// from the t distribution.
+/// solver. Its upper limit is the range of the particles: six standard deviations for the farthest of a few hundred
+/// draws from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
-/// Number of intervals in the distribution of the particles' distances.
 const STEPS: usize = 16;
 
 /// Smallest width of an interval, so that it has a density.
 const NARROW: f64 = 1e-3;
 
-/// A distribution of log distances. Half of it is uniform on a range, and half is spread over [`STEPS`] intervals of
-/// equal mass between edges, if there are any.
+/// A distribution of log distances. Half of its mass is uniform on a range, and half is spread over [`STEPS`] intervals
+/// of equal mass between edges, if there are any.
 pub(super) struct Distances<'e> {
     pub range: (f64, f64),
     pub edges: &'e [f64],
 }
 
 impl Distances<'_> {
-    /// The logarithm of the distance for two uniform numbers.
+    /// Maps two uniform numbers to the logarithm of a distance.
     pub(super) fn at(&self, [which, within]: [f64; 2]) -> f64 {
         let (low, high) = self.range;
         if self.edges.is_empty() || which < 0.5 {
@@ -58,7 +56,6 @@ impl Distances<'_> {
         self.edges[step] + within * (self.edges[step + 1] - self.edges[step])
     }
 
-    /// The log density at this log distance.
     pub(super) fn log_density(&self, log_distance: f64) -> f64 {
         let (low, high) = self.range;
         let inside = log_distance >= low && log_distance <= high;
@@ -75,8 +72,8 @@ impl Distances<'_> {
     }
 }
 
-/// The edges of [`STEPS`] intervals for the distances of all coordinates together, and for those of each coordinate
-/// alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
+/// Returns the edges of [`STEPS`] intervals for the distances of all coordinates together, and for the distances of
+/// each coordinate alone. The positions are `dim × lanes`, with any number of sets of particles in sequence.
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
@@ -100,7 +97,6 @@ fn edges_of(mut distances: Vec<f64>) -> Vec<f64> {
     edges
 }
 
-/// The range of log distances for a density.
 pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     match density.work() {
         Some(_) => RANGE,
@@ -108,7 +104,6 @@ pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     }
 }
 
-/// The log density of a point at such a distance in `dim` coordinates.
 pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);
@@ -116,7 +111,6 @@ pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) 
     distances.log_density(log_distance) - sphere - d * log_distance
 }
 
-/// Proposes leaps for some of the particles, using the distances of the others. Numbers are keyed by `iteration`.
 pub(super) fn leap<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -141,7 +135,7 @@ pub(super) fn leap<D: LogDensity>(
         source.fill(NoisePurpose::Leap, iteration, 0, dim, count, &mut direction);
     }
     let lengths = Map::squares(&direction, count);
-    // The log density of the proposal minus that of the reverse proposal.
+    // The log density of the proposal minus the log density of the reverse proposal.
     let mut lead = vec![0.0; count];
     let mut chances = vec![0.0; count];
     for l in 0..count {
@@ -189,8 +183,6 @@ pub(super) mod tests {
     use jensen_math::simd::Simd;
     use jensen_math::special::log_sum_exp_slice;
 
-    /// A normal in `dim` coordinates in which a share of the mass is wider by a factor, either in the first coordinate
-    /// or in all.
     #[derive(Clone, Copy)]
     pub(in crate::refine) struct Slab {
         pub dim: usize,
@@ -262,8 +254,8 @@ pub(super) mod tests {
         }
     }
 
-    /// From the spike alone, leaps find the slab and leave it at equal rates, for three seeds of four thousand
-    /// proposals each.
+    /// From the spike alone, leaps find the slab and leave it at equal rates. The test takes three seeds of four
+    /// thousand proposals each.
     #[test]
     fn leaps_keep_the_posterior_and_find_all_of_it() {
         for (dim, all) in [(1, true), (3, true), (3, false)] {

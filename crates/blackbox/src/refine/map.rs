@@ -18,68 +18,58 @@ use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::affine_row;
 
-/// Largest dimension at which coordinates of an affine family are transformed.
 const MOST_TRANSFORMED: usize = 400;
 
-/// `z = m + A W x`: the family's own map after a whitening estimated from particles.
+/// `z = m + A W x`, the family's own map after a whitening estimated from particles.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
-    /// Transport map after roots and mean.
     transport: TransportMap,
-    /// The family's map after the roots and tail transforms, without a mean, if the family's map is not affine.
     structured: Option<StructuredMap>,
+    /// Whether the approximation itself is standard normal under the map, and not only a Gaussian close to it.
+    exact: bool,
 }
 
-/// The transport map beyond the approximation's own, learned from the particles: W before it, and tail transforms after
-/// its affine part.
+/// The part of the map that is learned from the particles: W, which acts before the approximation's own map, and tail
+/// transforms after the affine part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
-    /// W, or the identity.
+    /// The matrix W, or `None` for the identity.
     pub root: Option<Root>,
-    /// Tail transforms.
     pub transport: TransportMap,
 }
 
-/// A member of the family of local parameters given global parameters.
 #[derive(Clone, Debug)]
 struct StructuredMap {
     family: Arc<Conditional>,
     omega: Arc<Vec<f64>>,
 }
 
-/// The images of particles under a map, in reusable memory.
 #[derive(Default)]
 pub(super) struct Placed {
-    /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
-    /// The positions after the roots, if there are any, and after the tail transforms.
     inner: Vec<f64>,
-    /// Intermediate results of the tail transforms.
     way: Way,
-    /// Intermediate results of a map that is not affine.
     passes: Passes,
-    /// Log Jacobian determinant at each lane.
     pub log_det: Vec<f64>,
 }
 
 impl Placed {
-    /// The noise of a family that is not affine.
     fn noise<'n>(&'n self, x: &'n [f64]) -> &'n [f64] {
         noise_of(&self.inner, x)
     }
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal. If the family is not an affine map of its noise, the
-    /// map belongs to a Gaussian close to the approximation.
+    /// Creates the map under which the approximation is standard normal. If the family is not an affine map of its
+    /// noise, the map belongs to a Gaussian close to the approximation.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
-        let root = match approximation.kind() {
-            FamilyKind::MeanField => Root::Diagonal(approximation.sd()),
-            FamilyKind::FullRank => {
+        let root = match approximation.name().kind() {
+            Some(FamilyKind::MeanField) => Root::Diagonal(approximation.sd()),
+            Some(FamilyKind::FullRank) => {
                 let family = FullRank::new(dim);
                 let mut lower = vec![0.0; dim * dim];
                 for (i, row) in lower.chunks_mut(dim).enumerate() {
@@ -87,16 +77,29 @@ impl Map {
                 }
                 Root::lower(lower, dim)
             }
-            FamilyKind::LowRank { rank } => Root::LowRank(LowRankRoot::new(
+            Some(FamilyKind::LowRank { rank }) => Root::LowRank(LowRankRoot::new(
                 &omega[dim..2 * dim],
                 &omega[2 * dim..],
                 rank,
             )),
-            FamilyKind::Sparse => Root::Precision(PrecisionRoot {
+            Some(FamilyKind::Sparse) => Root::Precision(PrecisionRoot {
                 family: Sparse::new(approximation.family().space()),
                 omega: omega.to_vec(),
             }),
-            FamilyKind::Mixture { .. } | FamilyKind::Flow { .. } => {
+            Some(FamilyKind::Conditional) => {
+                return Self {
+                    mean: Vec::new(),
+                    log_det: 0.0,
+                    roots: Vec::new(),
+                    transport: TransportMap::default(),
+                    structured: Some(StructuredMap {
+                        family: Arc::new(Conditional::new(approximation.family().space())),
+                        omega: Arc::new(omega.to_vec()),
+                    }),
+                    exact: true,
+                };
+            }
+            _ => {
                 let close = approximation.family().gaussian(omega);
                 let (mean, lower) = close.unwrap_or_else(|| {
                     // If the covariance is numerically singular, only the standard deviations are used.
@@ -113,18 +116,7 @@ impl Map {
                     roots: vec![root],
                     transport: TransportMap::default(),
                     structured: None,
-                };
-            }
-            FamilyKind::Conditional => {
-                return Self {
-                    mean: Vec::new(),
-                    log_det: 0.0,
-                    roots: Vec::new(),
-                    transport: TransportMap::default(),
-                    structured: Some(StructuredMap {
-                        family: Arc::new(Conditional::new(approximation.family().space())),
-                        omega: Arc::new(omega.to_vec()),
-                    }),
+                    exact: false,
                 };
             }
         };
@@ -134,10 +126,14 @@ impl Map {
             roots: vec![root],
             transport: TransportMap::default(),
             structured: None,
+            exact: true,
         }
     }
 
-    /// This map composed with a map learned from particles. Two triangular matrices become one.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
+    }
+
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -147,7 +143,6 @@ impl Map {
         map
     }
 
-    /// This map composed with a root learned from particles.
     pub(super) fn after_root(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
@@ -164,10 +159,10 @@ impl Map {
             log_det,
             transport: TransportMap::default(),
             structured: self.structured.clone(),
+            exact: self.exact,
         }
     }
 
-    /// Number of lanes processed together. With fewer lanes, SIMD vectors are not full.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -175,27 +170,27 @@ impl Map {
         }
     }
 
-    /// The global parameters, which come first among the coordinates of the map. An affine map has none.
+    /// The global parameters come first among the coordinates of the map. An affine map has none.
     pub(super) fn globals(&self) -> &[usize] {
         self.structured
             .as_ref()
             .map_or(&[], |structured| structured.family.globals())
     }
 
-    /// Whether the family follows the density's structure, so that the map costs far less than the square of the
-    /// dimension.
+    /// Returns whether the map costs far less than the square of the dimension, because the family follows the
+    /// density's structure.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
         self.structured.is_some() || self.roots.iter().any(precision)
     }
 
-    /// Whether the cost of the map is proportional to the number of coordinates, or to the nonzeros of a sparse factor.
+    /// Returns whether the cost of the map is proportional to the number of coordinates, or to the nonzeros of a sparse
+    /// factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)
     }
 
-    /// Log Jacobian determinant of the map at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         if self.structured.is_none() && self.transport.is_empty() {
             return vec![self.log_det; lanes];
@@ -205,7 +200,6 @@ impl Map {
         self.log_dets_of(x, lanes, &placed)
     }
 
-    /// The log Jacobian after the affine part.
     fn log_dets_of(&self, x: &[f64], lanes: usize, placed: &Placed) -> Vec<f64> {
         let mut out = match &self.structured {
             Some(StructuredMap { family, omega }) => {
@@ -241,7 +235,6 @@ impl Map {
             .apply(&mut placed.inner, lanes, &mut placed.way);
     }
 
-    /// The image of `x` under the affine part and the tail transforms.
     pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.begin(x, lanes, &mut placed);
@@ -251,7 +244,6 @@ impl Map {
         }
     }
 
-    /// The preimage of `y` under the affine part, for a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);
@@ -260,7 +252,7 @@ impl Map {
         y
     }
 
-    /// The tail transforms, estimated from sets of particles to which the affine part and the tail transforms of this
+    /// Estimates the tail transforms from sets of particles to which the affine part and the tail transforms of this
     /// map have been applied. `effective` is the equivalent number of independent draws. Without it, no global
     /// parameter depends on another.
     pub(super) fn transport_of(
@@ -283,7 +275,6 @@ impl Map {
         }
     }
 
-    /// The image of `x` under the roots.
     fn rooted<'x>(&self, x: &'x [f64], lanes: usize) -> Cow<'x, [f64]> {
         let mut z = Cow::Borrowed(x);
         for root in self.roots.iter().rev() {
@@ -292,14 +283,12 @@ impl Map {
         z
     }
 
-    /// The draws at `x` (`dim × lanes`).
     pub(super) fn draws(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.apply(x, lanes, &mut placed);
         placed.z
     }
 
-    /// Writes the image of `x` (`dim × lanes`) to `placed`.
     pub(super) fn apply(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         self.begin(x, lanes, placed);
         placed.log_det = self.log_dets_of(x, lanes, placed);
@@ -338,7 +327,6 @@ impl Map {
         }
     }
 
-    /// Squared lengths of the lanes of `x`.
     pub(super) fn squares(x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; lanes];
         for row in x.chunks(lanes) {
@@ -348,7 +336,6 @@ impl Map {
     }
 }
 
-/// The noise of the family: the positions after the roots, or the positions themselves.
 fn noise_of<'n>(inner: &'n [f64], x: &'n [f64]) -> &'n [f64] {
     if inner.is_empty() { x } else { inner }
 }
@@ -366,7 +353,6 @@ mod tests {
             .collect()
     }
 
-    /// Every family's map is a square root of its covariance: log q agrees, and the map is invertible.
     #[test]
     fn maps_make_the_families_standard_normal() {
         let (dim, lanes) = (7, 5);
@@ -434,8 +420,8 @@ mod tests {
         }
     }
 
-    /// For transformed coordinates of draws, and for global parameters that depend on each other, the gradient
-    /// including the log Jacobian equals finite differences, and the map is invertible.
+    /// The map transforms coordinates, and its global parameters depend on each other. The gradient including the log
+    /// Jacobian equals finite differences, and the map is invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);

@@ -11,7 +11,7 @@
 //!
 //! Dependence on the start that all populations share does not appear as spread between populations. Chains that all
 //! start in the middle of a long arm agree until one of them reaches its end. The diagnostics therefore also test for a
-//! trend over time, in units of its standard error between chains. By that time the chains of a population have
+//! trend over time, in units of its standard error between chains. At that point the chains of a population have
 //! separated, and a false alarm costs only another stationary phase.
 //!
 //! Among thousands of mixed quantities, some have population means that are far apart by chance. The diagnostics
@@ -23,30 +23,30 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Policy;
 use crate::reduce::{mean_se, sum};
 
-/// The arrangement of chains.
+/// The arrangement of the chains in populations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ensemble {
-    /// Number of populations.
+    /// The number of populations.
     pub populations: usize,
-    /// Number of chains per population.
+    /// The number of chains per population.
     pub chains: usize,
 }
 
 impl Ensemble {
-    /// Number of chains.
+    /// Returns the number of chains in all populations.
     pub fn lanes(&self) -> usize {
         self.populations * self.chains
     }
 
-    /// The mixing of the draws of one quantity, for an integer number of times.
+    /// Returns the mixing of the draws of one quantity, for an integer number of times.
     ///
     /// A constant quantity has mixed. A quantity that is not finite at some draw has not mixed.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// The diagnostics for the worst of many quantities, whose population means differ by chance. The factor `chance`
-    /// multiplies the expected variance of these means.
+    /// Returns the diagnostics for the worst of many quantities. The factor `chance` multiplies the variance that their
+    /// population means are expected to have by chance.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -97,7 +97,7 @@ impl Ensemble {
         }
     }
 
-    /// The slope of a straight line through the draws against time, in standard errors.
+    /// Computes the slope of a straight line through the draws against time, in standard errors.
     fn drift(&self, draws: &[f64]) -> f64 {
         let lanes = self.lanes();
         let middle = 0.5 * (draws.len() / lanes - 1) as f64;
@@ -113,7 +113,7 @@ impl Ensemble {
         }
     }
 
-    /// The relative standard error of a quantity's standard deviation.
+    /// Computes the relative standard error of the standard deviation of a quantity.
     pub fn error_of_spread(&self, draws: &[f64]) -> f64 {
         let (mean, _) = mean_se(draws);
         let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
@@ -121,12 +121,12 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads must also have mixed.
+    /// Returns the worse of the diagnostics of a quantity and of its squared distance from its mean, so that the spread
+    /// must also have mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
 
-    /// [`judge_with_spread`](Self::judge_with_spread) for one of many quantities, as in [`worst`](Self::worst).
     pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
         let own = self.worst(draws, chance);
@@ -141,7 +141,7 @@ impl Ensemble {
     }
 }
 
-/// The worse of two numbers, where NaN is the worst.
+/// NaN is worse than any number.
 fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
@@ -150,30 +150,30 @@ fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     }
 }
 
-/// The mixing of a quantity.
+/// The diagnostics of one quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixing {
-    /// Nested R̂.
+    /// The nested R̂.
     pub rhat: f64,
-    /// Effective sample size.
+    /// The effective sample size.
     pub ess: f64,
-    /// The standard deviation.
+    /// The standard deviation of the draws.
     pub sd: f64,
-    /// The trend in time, in standard errors.
+    /// The trend over time, in standard errors.
     #[serde(default)]
     pub drift: f64,
 }
 
-/// Largest nested R̂ of draws that have mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section 5).
+/// The largest nested R̂ of draws that have mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section 5).
 pub const RHAT_LIMIT: f64 = 1.01;
 
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among the given number of mixed quantities to the largest among
-/// [`FEW`]. It is computed from the medians of the largest of that many χ² variables. With eight populations it is 1.5
-/// for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst quantity would require more
-/// draws by the same factor.
+/// Computes the ratio of the largest variance of population means among the given number of mixed quantities to the
+/// largest variance among [`FEW`]. It uses the median of the largest of that many χ² variables. With eight populations
+/// the ratio is 1.5 for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst quantity
+/// would require more draws by the same factor.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -192,7 +192,6 @@ pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
 }
 
 impl Mixing {
-    /// The value for draws without diagnostics.
     pub(crate) const UNKNOWN: Self = Self {
         rhat: f64::NAN,
         ess: f64::NAN,
@@ -200,25 +199,24 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number
-    /// of quantities.
+    /// Returns whether nested R̂, the effective sample size and the drift are within their limits, given the number of
+    /// quantities that are judged together.
     pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
         self.rhat <= RHAT_LIMIT
             && self.ess >= policy.effective_draws
             && self.drift <= policy.confidence_of(quantities)
     }
 
-    /// Whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
+    /// Returns whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.is_good_of(1, policy)
     }
 
-    /// Monte-Carlo standard error of the mean.
+    /// Returns the Monte-Carlo standard error of the mean.
     pub fn mcse(&self) -> f64 {
         self.sd / self.ess.sqrt()
     }
 
-    /// The worse of both.
     pub(crate) fn join(self, other: Self) -> Self {
         Self {
             rhat: worse(self.rhat, other.rhat, f64::max),
@@ -257,7 +255,6 @@ mod tests {
         }
     }
 
-    /// For many mixed quantities, the worst is no worse than the worst of a few, on average over 24 trials each.
     #[test]
     fn the_worst_of_many_is_compared_with_chance() {
         let worst = |quantities: usize, try_: u64| {
@@ -277,7 +274,7 @@ mod tests {
         assert!((many / few - 1.0).abs() < 0.25, "{many}, {few}");
         assert_eq!(chance(8, 5), 1.0);
         assert!((chance(8, 201) - 1.5).abs() < 0.1 && (chance(8, 20_001) - 2.4).abs() < 0.1);
-        // Dependence on the start remains visible among many.
+        // Dependence on the start remains visible among many quantities.
         let mut draws = normals(40, 3);
         let shifts = normals(1, 4);
         for (i, x) in draws.iter_mut().enumerate() {
@@ -311,7 +308,7 @@ mod tests {
         }
         let mixing = ENSEMBLE.judge(&draws);
         assert!(mixing.rhat > 1.05 && mixing.ess < 200.0, "{mixing:?}");
-        // Chains that never move, from different points: more draws do not help.
+        // Chains that never move from different points do not mix with more draws.
         let still: Vec<f64> = normals(1, 5).repeat(100);
         assert!(ENSEMBLE.judge(&still).ess < 200.0);
     }

@@ -1,31 +1,31 @@
-//! Refinement turns an approximation into draws of the posterior and assesses the approximation.
+//! Refinement of an approximation to draws of the posterior, which also assess the approximation.
 //!
-//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly so, and one call to the
-//! density evaluates hundreds of particles. Independent populations of particles are drawn from a widened
-//! approximation, moved to the posterior through a sequence of temperatures, and then moved by Hamiltonian transitions
+//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly standard normal, and one call
+//! to the density evaluates hundreds of particles. Independent populations of particles start from a widened
+//! approximation and move to the posterior through a sequence of temperatures. Hamiltonian transitions then move them
 //! until their draws have mixed. Only the starting points and the coordinates of the method are variational. The
 //! evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
 //!
 //! Stationary phases of 16, 32, 64, … transitions follow one another. Each phase chooses coordinates and a step size
 //! from the previous one, and keeps both while it records. The method assesses each phase alone, and then together with
 //! the previous phase. In the first phase, the chains of a population start at one particle far from the others, so
-//! nested R̂ shows their dependence on it. The refinement ends with a stationary phase that has mixed, unless chains
-//! that are then moved far into a tail stay there. In that case the refinement repeats the phase with these chains. If
-//! the remaining budget of gradients allows less than half of such a phase, the refinement ends with reasons against
-//! its draws. The cost in gradients is at most the stated limit, or twice that if a stationary phase has nearly mixed,
-//! and usually a tenth of the limit.
+//! nested R̂ shows their dependence on that particle. The refinement ends with a stationary phase that has mixed,
+//! unless chains that are then moved far into a tail stay there. In that case the refinement repeats the phase with
+//! these chains. If the remaining budget of gradients allows less than half of such a phase, the refinement ends with
+//! reasons against its draws. The cost in gradients is at most the stated limit, or twice that if a stationary phase
+//! has nearly mixed, and usually a tenth of the limit.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `algorithm` | [`Refine`]: tempering and stationary phases as one algorithm; how stationary phases are judged |
+//! | `algorithm` | [`Refine`]: tempering, stationary phases and their diagnostics as one algorithm |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
-//! | `map`, `root` | coordinates: the family's own, and the square roots in them |
-//! | `whitening` | what particles have shown of theirs: spreads and directions |
-//! | `transport`, `tails`, `triangle` | and beyond: long tails, global parameters that hang on other global parameters |
+//! | `map`, `root` | the coordinates of the family, and square roots of covariances |
+//! | `whitening` | scales and directions learned from particles |
+//! | `transport`, `tails`, `triangle` | maps for long tails and dependent global parameters |
 //! | `target` | the path of densities and its base |
-//! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
+//! | `tempering`, `evidence` | temperatures, weights and resampling; the log evidence |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
-//! | `leaps` | proposals from anywhere, over all scales at once |
+//! | `leaps` | independent proposals over all scales |
 //! | `beyond` | variance and mass of the posterior that draws do not reach |
 //! | `tail_probes` | chains moved far into a tail, along logarithms of scales |
 //! | `convergence` | chains from other optima |

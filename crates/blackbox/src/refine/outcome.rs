@@ -11,30 +11,30 @@ use crate::oracle::Estimate;
 /// A temperature between the widened approximation and the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TemperatureStep {
-    /// Inverse temperature.
+    /// The inverse temperature.
     pub beta: f64,
-    /// Effective share of the particles when they are reweighted to this temperature.
+    /// The effective share of the particles when they are reweighted to this temperature.
     pub share: f64,
-    /// Mean acceptance rate of the transitions at this temperature.
+    /// The mean acceptance rate of the transitions at this temperature.
     pub acceptance: f64,
-    /// Number of transitions at this temperature.
+    /// The number of transitions at this temperature.
     pub moves: usize,
 }
 
 /// A stationary phase of transitions at the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// Number of recorded transitions. For every four recorded transitions, one unrecorded transition precedes them.
+    /// The number of recorded transitions. One unrecorded transition precedes every four recorded ones.
     pub transitions: usize,
-    /// Step size in standard deviations.
+    /// The step size in standard deviations.
     pub step_size: f64,
-    /// Mean acceptance rate of the largest steps.
+    /// The mean acceptance rate of the largest steps.
     pub acceptance: f64,
-    /// Share of transitions for which no step size was small enough.
+    /// The share of transitions for which no step size was small enough.
     pub stuck: f64,
     /// The log evidence in nats.
     pub log_evidence: Estimate,
-    /// The worst of the coordinates, of their spreads and of the log density.
+    /// The worst diagnostics of the coordinates, their spreads and the log density.
     pub mixing: Mixing,
 }
 
@@ -51,7 +51,7 @@ impl Default for StationaryPhase {
     }
 }
 
-/// Draws of the posterior, and the resulting assessment of the approximation.
+/// Draws of the posterior, with the resulting assessment of the approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
     /// The arrangement of the chains.
@@ -70,15 +70,16 @@ pub struct Refined {
     pub ladder: Vec<TemperatureStep>,
     /// The stationary phases.
     pub stationary_phases: Vec<StationaryPhase>,
-    /// Evaluations.
+    /// The number of evaluations.
     pub calls: Calls,
-    /// Other optima of the bound from which chains have reached the draws, so the posterior has no mode there.
+    /// Other optima of the bound from which chains have reached the draws. The posterior has no mode at these optima.
     pub converged_from: Vec<Vec<f64>>,
-    /// The reasons not to use the draws, one sentence each without the full stop; empty if they have mixed.
+    /// The reasons not to use the draws, one sentence each without the full stop. The list is empty if the draws have
+    /// mixed.
     pub reasons: Vec<String>,
 }
 
-/// The stored form of refined draws.
+/// Refined draws in their stored form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefinedDraws {
     /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
@@ -119,12 +120,12 @@ impl RefinedDraws {
 }
 
 impl Refined {
-    /// Whether the draws pass all diagnostics.
+    /// Returns whether the draws pass all diagnostics.
     pub fn mixed(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// The draws as safetensors bytes. The header names their model and data.
+    /// Returns the draws as safetensors bytes. The header names their model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         let mut archive = Archive::new();
         let shape = vec![self.draws.dim, self.draws.count];
@@ -134,7 +135,7 @@ impl Refined {
         Checkpoint::of_result(identity.clone(), archive).encode()
     }
 
-    /// The divergence KL(q‖p) of the approximation in nats, `log Z` minus its bound.
+    /// Computes the divergence KL(q‖p) of the approximation in nats, which is `log Z` minus its ELBO.
     pub fn divergence(&self, elbo: Estimate) -> Estimate {
         Estimate {
             mean: self.log_evidence.mean - elbo.mean,

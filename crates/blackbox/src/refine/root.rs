@@ -6,10 +6,8 @@ use crate::dense::{eigen_symmetric, solve_lower_lanes};
 use crate::family::Sparse;
 use crate::reduce::{affine_row, axpy, combine, sum};
 
-/// A square, invertible factor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Root {
-    /// A diagonal.
     Diagonal(Vec<f64>),
     /// A lower triangle stored as a full square, with its transpose.
     Lower {
@@ -22,7 +20,6 @@ pub(super) enum Root {
     Precision(PrecisionRoot),
 }
 
-/// A member of the family of sparse precisions.
 #[derive(Clone, Debug)]
 pub(super) struct PrecisionRoot {
     pub family: Sparse,
@@ -35,14 +32,12 @@ impl PartialEq for PrecisionRoot {
     }
 }
 
-/// `D (I + V M Vᵀ)`, V of `dim × rank`.
+/// `D (I + V M Vᵀ)`, where V is `dim × rank`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LowRankRoot {
     scale: Vec<f64>,
     v: Vec<f64>,
-    /// Vᵀ.
     transposed: Vec<f64>,
-    /// M.
     inner: Vec<f64>,
     /// M' such that `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
     inverse: Vec<f64>,
@@ -50,7 +45,6 @@ pub(super) struct LowRankRoot {
 }
 
 impl Root {
-    /// A lower triangular factor, d × d in row-major order.
     pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
         let mut transposed = vec![0.0; dim * dim];
         for i in 0..dim {
@@ -61,7 +55,7 @@ impl Root {
         Self::Lower { lower, transposed }
     }
 
-    /// `A x`, where x is `dim × lanes`.
+    /// Computes `A x`, where x is `dim × lanes`.
     pub(super) fn times(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         match self {
@@ -77,7 +71,7 @@ impl Root {
         out
     }
 
-    /// `out = Aᵀ g`.
+    /// Computes `out = Aᵀ g`.
     pub(super) fn transposed_times(&self, g: &[f64], lanes: usize, out: &mut [f64]) {
         match self {
             Self::Diagonal(scale) => scale_rows(scale, g, lanes, out),
@@ -93,7 +87,7 @@ impl Root {
         }
     }
 
-    /// `g ← Aᵀ g`.
+    /// Computes `g ← Aᵀ g`.
     pub(super) fn pull(&self, lanes: usize, g: &mut [f64]) {
         match self {
             Self::Diagonal(scale) => times_rows(scale, lanes, g),
@@ -108,7 +102,7 @@ impl Root {
         }
     }
 
-    /// `x ← A⁻¹ x`.
+    /// Computes `x ← A⁻¹ x`.
     pub(super) fn solve(&self, x: &mut [f64], lanes: usize) {
         let divide = |scale: &[f64], x: &mut [f64]| {
             for (row, s) in x.chunks_mut(lanes).zip(scale) {
@@ -129,7 +123,6 @@ impl Root {
         }
     }
 
-    /// `self · other`, for diagonals and triangles.
     pub(super) fn times_root(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Diagonal(a), Self::Diagonal(b)) => {
@@ -154,7 +147,6 @@ impl Root {
         }
     }
 
-    /// Log of the determinant's size.
     pub(super) fn log_det(&self) -> f64 {
         let logs = |values: &mut dyn Iterator<Item = f64>| {
             let logs: Vec<f64> = values.map(|x| x.abs().ln()).collect();
@@ -177,7 +169,7 @@ impl Root {
 }
 
 impl LowRankRoot {
-    /// The root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
+    /// Creates the root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
     pub(super) fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
@@ -206,13 +198,11 @@ impl LowRankRoot {
         root
     }
 
-    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let rank = [self.rank as f64];
         [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
     }
 
-    /// The inverse of [`Self::to_numbers`]. `None` if the number of values is wrong.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (rank, rest) = numbers.split_first()?;
         let rank = *rank as usize;
@@ -235,7 +225,7 @@ impl LowRankRoot {
         parts.is_empty().then_some(root)
     }
 
-    /// `x ← (I + V K Vᵀ) x`.
+    /// Computes `x ← (I + V K Vᵀ) x`.
     fn apply(&self, k: &[f64], lanes: usize, x: &mut [f64]) {
         let mut projected = vec![0.0; self.rank * lanes];
         multiply_panel(Shape::Full, &self.transposed, x, lanes, &mut projected);
@@ -244,7 +234,7 @@ impl LowRankRoot {
         multiply_panel(Shape::Full, &self.v, &mixed, lanes, x);
     }
 
-    /// Eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
+    /// Returns the eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
     fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
         let rank = self.rank;
         let mut gram = vec![0.0; rank * rank];
@@ -254,7 +244,7 @@ impl LowRankRoot {
             }
         }
         let (mut values, vectors) = eigen_symmetric(&gram, rank);
-        // A rounding error below zero is set to zero.
+        // Rounding errors may lie below zero.
         values.iter_mut().for_each(|value| *value = value.max(0.0));
         (values, vectors)
     }
@@ -266,20 +256,17 @@ fn scale_rows(scale: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// Multiplies rows.
 fn times_rows(scale: &[f64], lanes: usize, x: &mut [f64]) {
     for (row, s) in x.chunks_mut(lanes).zip(scale) {
         row.iter_mut().for_each(|x| *x *= s);
     }
 }
 
-/// The transpose of a matrix of `rank` columns.
 fn transposed(v: &[f64], rank: usize) -> Vec<f64> {
     let column = |k: usize| v.iter().skip(k).step_by(rank).copied();
     (0..rank).flat_map(column).collect()
 }
 
-/// The nonzeros of a matrix.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Lower,
@@ -287,11 +274,11 @@ enum Shape {
     Full,
 }
 
-/// Number of lanes whose rows are copied together, so that they are read from the nearest cache. 300 rows of 16 lanes
-/// fill this cache.
+/// Lanes whose rows are copied together, so that the multiplication reads them from the nearest cache. 300 rows of 16
+/// lanes fill this cache.
 const PANEL: usize = 16;
 
-/// `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
+/// Computes `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
@@ -313,7 +300,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// Like [`multiply`], but for few lanes, and adds the product to `out`.
+/// Adds the product to `out`, for few lanes. [`multiply`] calls this function for each panel.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

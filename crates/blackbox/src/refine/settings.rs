@@ -1,38 +1,39 @@
-//! Settings of a refinement.
+//! The settings of a refinement.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
 
-/// When to refine a fit.
+/// The condition under which a fit is refined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// Refine if the policy chooses method and family, the approximation alone is not trusted, and mixed draws would be
-    /// trusted. This excludes posteriors that appear improper or have modes that chains do not connect. Jensen reports
-    /// a fit with a requested method or family without refinement.
+    /// The fit is refined if the policy chooses method and family, the approximation alone is not trusted, and mixed
+    /// draws would be trusted. This excludes posteriors that appear improper or have modes that chains do not connect.
+    /// Jensen reports a fit with a requested method or family without refinement.
     #[default]
     Auto,
-    /// Never.
+    /// The fit is never refined.
     Never,
-    /// Always.
+    /// The fit is always refined.
     Always,
 }
 
-/// Settings of a refinement.
+/// The settings of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefineSettings {
-    /// When to refine a fit.
+    /// The condition under which the fit is refined.
     pub when: RefineWhen,
-    /// Number of populations, and of chains in each.
+    /// The number of populations, and of chains in each.
     pub ensemble: Ensemble,
 }
 
 impl Default for RefineSettings {
-    /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
-    /// 400 effective draws, given the spread of the population means. With 16 populations it would be as strict as 800
-    /// effective draws, which take 1.5 times as many transitions on funnels.
+    /// Returns eight populations of 32 chains, because 256 lanes fill a call to the density. A nested R̂ of 1.01 is
+    /// then as strict as 400 effective draws, given the spread of the population means. With 16 populations it would be
+    /// as strict as 800 effective draws, which take 1.5 times as many transitions on funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -45,7 +46,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// The default settings with this condition for refinement.
+    /// Returns the default settings with this condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,
@@ -53,8 +54,7 @@ impl RefineSettings {
         }
     }
 
-    /// Whether these are the defaults. Defaults are not written, so that the files of runs without refinement do not
-    /// change.
+    /// Files omit default settings, so that the files of runs without refinement do not change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -63,16 +63,16 @@ impl RefineSettings {
     ///
     /// # Errors
     /// Fails with a sentence that names the setting and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble;
         if populations < 2 || chains < 2 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "a refinement needs at least two populations of at least two chains, not {populations} of \
                  {chains}"
-            ));
+            )));
         }
         Ok(())
     }

@@ -13,15 +13,11 @@ use super::transport::TransportMap;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// The stage of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// Moving to the posterior.
     Temper,
-    /// At the posterior, while choosing a step size.
     Settle,
-    /// At the posterior: recording.
     Draw,
 }
 
@@ -35,20 +31,17 @@ impl Phase {
     }
 }
 
-/// Recorded draws of a stationary phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Sets of particles, concatenated.
     pub x: Vec<f64>,
-    /// The log densities of the particles, without the Jacobian of the map.
+    /// The log densities without the Jacobian of the map.
     pub log_p: Vec<f64>,
-    /// The squared distances of the particles from the approximation's mean, in coordinates in which the
-    /// approximation is standard normal.
+    /// The squared distances of the particles from the approximation's mean, in coordinates in which the approximation
+    /// is standard normal.
     pub squares: Vec<f64>,
 }
 
 impl Recording {
-    /// Discards the first `times` sets of particles of `lanes` draws.
     pub(super) fn drop_times(&mut self, times: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         self.x.drain(..times * lanes * dim);
@@ -56,7 +49,6 @@ impl Recording {
         self.squares.drain(..times * lanes);
     }
 
-    /// Keeps only every `every`-th set of particles.
     pub(super) fn thin(&mut self, every: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         let keep = |values: &mut Vec<f64>, size: usize| {
@@ -71,42 +63,33 @@ impl Recording {
     }
 }
 
-/// State of a [`Refine`](super::Refine).
+/// The state of a [`Refine`](super::Refine).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
-    /// The coordinates that are integrated along the circles of a standard normal.
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
-    /// Positions of the particles at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
     /// The transport map learned from the particles, beyond the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
     pub(super) beta: f64,
-    /// `log p − log t` at the end of every temperature.
+    /// The values of `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
-    /// Number of transitions at this temperature or in the current stationary phase.
     pub(super) moves: usize,
     pub(super) recording: Recording,
-    /// Number of transitions between recorded draws.
     pub(super) every: usize,
-    /// Number of times in the recording from the previous stationary phase.
+    /// The number of recorded times that come from the previous stationary phase.
     pub(super) kept: usize,
-    /// Distances of leaps in the stationary phase.
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,
     pub(super) stationary_phases: Vec<StationaryPhase>,
-    /// Number of gradients evaluated before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
-    /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
-    /// Whether the search for separated tail modes has run.
     pub(super) tails_probed: bool,
-    /// The reason why the refinement cannot continue.
     pub(super) failure: Option<String>,
 }
 
@@ -255,7 +238,6 @@ impl Snapshot for RefineState {
     }
 }
 
-/// Number of stored values per stationary phase.
 const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {

@@ -2,23 +2,22 @@
 //!
 //! Each step moves all coordinates independently between two half kicks. Straight moves with gradient kicks are
 //! leapfrog steps. For a standard normal in d coordinates, their energy error requires step sizes proportional to
-//! `d^(−1/4)`. If positions follow the circles of a standard normal, and kicks use the gradient minus that of the
-//! normal, only the non-normal part causes errors, regardless of the number of coordinates (Beskos, Pinski, Sanz-Serna
-//! and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba,
-//! Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails circles
-//! are worse, because kicks must cancel their inward pull. The many nearly normal coordinates therefore use circles,
-//! and the few coordinates on which all others depend do not.
+//! `d^(−1/4)`. If positions follow the circles of a standard normal, and kicks use the gradient minus the gradient of
+//! the normal, only the non-normal part causes errors, regardless of the number of coordinates (Beskos, Pinski,
+//! Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121,
+//! 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long
+//! tails circles are worse, because kicks must cancel the inward pull of the circles. The many nearly normal
+//! coordinates therefore use circles, and the few coordinates on which all others depend do not.
 
 use jensen_math::simd::Simd;
 
 use super::target::Particles;
 
-/// Largest variance of the gradient minus that of a standard normal at which a coordinate follows circles. For the
-/// logarithm of a scale it is at least a half. For the linear predictor of Poisson counts or of a regression it is a
-/// few hundredths.
+/// Largest variance of the difference between the gradient and the gradient of a standard normal at which a coordinate
+/// follows circles. For the logarithm of a scale the variance is at least a half. For the linear predictor of Poisson
+/// counts or of a regression it is a few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
-/// The coordinates in which a set of particles is nearly normal, judged by their gradients.
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     let lanes = particles.lanes();
     let rows = particles.x.chunks(lanes).zip(particles.grad.chunks(lanes));
@@ -31,7 +30,8 @@ pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     near.collect()
 }
 
-/// Half a kick of the momenta at positions x, followed by a step of both. Step sizes differ between lanes.
+/// Makes half a kick of the momenta at positions x, followed by a step of positions and momenta. Step sizes differ
+/// between lanes.
 pub(super) fn begin(
     circles: &[bool],
     x: &mut [f64],
@@ -45,7 +45,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// The other half at the positions at the end of the step, and the squared lengths of the momenta.
+/// Makes the other half of the kick at the end of the step, and returns the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],
@@ -111,8 +111,6 @@ jensen_math::simd_fn! {
 mod tests {
     use super::*;
 
-    /// Positions, momenta and energies after steps in a normal with gradient `−curvature x`. A second lane does not
-    /// move.
     fn follow(circle: bool, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
         let (mut x, mut r) = (vec![1.0, 1.0], vec![0.5, 0.5]);
         let slope = |x: &[f64]| x.iter().map(|x| -curvature * x).collect::<Vec<f64>>();
@@ -173,7 +171,7 @@ mod tests {
 
     #[test]
     fn long_tails_are_not_nearly_normal() {
-        // A normal of variance 1.2, and a logarithm of an exponential, in units of its sd.
+        // A normal of variance 1.2, and the logarithm of an exponential in units of its standard deviation.
         let quantile = |l: usize| (l as f64 + 0.5) / 256.0;
         let normal = |l| 1.2f64.sqrt() * jensen_math::special::inv_phi(quantile(l));
         let scale = std::f64::consts::PI / 6f64.sqrt();

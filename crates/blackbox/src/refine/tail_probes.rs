@@ -1,12 +1,12 @@
-//! Tests for separated tail modes: regions far out in a tail with appreciable mass that chains rarely visit.
+//! A test for separated tail modes, which are regions far out in a tail with appreciable mass that chains rarely visit.
 //!
 //! The logarithm of a scale may have its mode where the data determine it, and also a separated tail mode, nearly flat
 //! and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001). Chains move
 //! between the two once in a few hundred transitions, and agree long before the separated tail mode has its share of
-//! them. After draws have mixed, tail probes therefore move a few chains out along a coordinate, by transitions of
-//! `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. If the
-//! tails decay at least exponentially, the chains return within a few transitions. If most chains have not returned,
-//! those still in the tail join the other chains, and another phase draws.
+//! the chains. After draws have mixed, tail probes therefore move a few chains out along a coordinate, by transitions
+//! of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. If
+//! the tails decay at least exponentially, the chains return within a few transitions. If most chains have not
+//! returned, the chains still in the tail join the other chains, and another stationary phase follows.
 //!
 //! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
 //! densities with evaluations that take much longer than others, because in such regions a solver may need a thousand
@@ -21,19 +21,15 @@ use super::target::{Particles, Target};
 use crate::calls::Calls;
 use crate::noise::NoiseSource;
 
-/// Largest number of directions.
 const MOST: usize = 8;
 
-/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode; a normal has 1.5.
+/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. A normal has 1.5.
 const SHORT: f64 = 1.0;
 
-/// Distance between a normal's quartiles, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
-/// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Number of transitions outwards, and largest number of transitions back.
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
@@ -41,11 +37,12 @@ const BACK: u64 = 24;
 /// so cross saddles up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Number of standard deviations beyond which the tilt is constant, and number within which a chain has returned.
+/// Largest distance of the tilt from the median, in standard deviations. Beyond it, the tilt is constant.
 const FAR: f64 = 8.0;
+/// Largest distance from the median at which a chain has returned, in standard deviations.
 const RETURNED: f64 = 2.0;
 
-/// The keys of the probes' random numbers are iterations after this one, which no refinement reaches.
+/// The keys of the probes' random numbers are iterations after this number. No refinement reaches it.
 const KEYED: u64 = 1 << 40;
 
 /// A density multiplied by the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
@@ -57,7 +54,6 @@ struct Tilted<'d, D> {
 }
 
 impl<D> Tilted<'_, D> {
-    /// The term added to the log density.
     fn lead(&self, z: f64) -> f64 {
         (self.slope * (z - self.far)).min(0.0)
     }
@@ -106,8 +102,7 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// A coordinate of the density, its median, its standard deviation computed from the quartiles, and the sign of the
-/// outward direction.
+/// The standard deviation comes from the quartiles. Its sign is the outward direction.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -116,14 +111,12 @@ struct Direction {
 }
 
 impl Direction {
-    /// Positions along the coordinate, in standard deviations.
     fn along(&self, z: &[f64], lanes: usize) -> Vec<f64> {
         let row = &z[self.coordinate * lanes..(self.coordinate + 1) * lanes];
         row.iter().map(|z| (z - self.middle) / self.sd).collect()
     }
 }
 
-/// The directions in which chains are moved into a tail, chosen from particles at `z`.
 fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     let unbounded = |scale: &Scale| matches!(scale, Scale::Log | Scale::Logit);
     let of_scale = scales.iter().enumerate().filter(|(_, s)| unbounded(s));
@@ -144,15 +137,15 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
         along.iter().map(|u| u.max(0.0).powi(4)).sum::<f64>() / lanes as f64
     };
     let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
-    // Equal quartiles give no unit.
+    // Equal quartiles do not determine a unit.
     tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
     tails.sort_by(|a, b| b.0.total_cmp(&a.0));
     tails.truncate(MOST);
     tails.into_iter().map(|(_, direction)| direction).collect()
 }
 
-/// Chains that remained in a tail after they were moved there from `particles`, in coordinates with these scales:
-/// [`CHAINS`] positions for each direction in which at least half of the chains remained, and the cost of the probes.
+/// Returns [`CHAINS`] positions for each direction in which at least half of the chains stayed in the tail, and the
+/// cost of the probes. The chains start from `particles`.
 pub(super) fn tail_modes<D: LogDensity>(
     (density, map): (&D, &Map),
     particles: &Particles,
@@ -178,7 +171,6 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// One tail probe with chains from `x`. Returns their final positions if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,
@@ -225,7 +217,6 @@ mod tests {
     use crate::noise::NoisePurpose;
     use jensen_math::simd::Simd;
 
-    /// Independent coordinates with the same log density and slope.
     struct Alike(fn(f64) -> (f64, f64));
 
     const DIM: usize = 3;
@@ -259,7 +250,7 @@ mod tests {
         (-0.5 * u * u, -u)
     }
 
-    /// A normal up to 2.5, and constant between there and 30.
+    /// The density is normal up to 2.5, and constant from there to 30.
     fn tail_mode(u: f64) -> (f64, f64) {
         normal(if u < 2.5 {
             u
@@ -268,7 +259,6 @@ mod tests {
         })
     }
 
-    /// The logarithm of an exponential variable, whose log density falls only linearly to the left.
     fn gumbel(u: f64) -> (f64, f64) {
         (u - u.exp(), 1.0 - u.exp())
     }

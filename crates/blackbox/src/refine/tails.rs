@@ -16,13 +16,10 @@ use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 /// explains this share, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
-/// Smallest slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
-/// Number of rows whose derivatives are multiplied before the logarithm is taken.
 const TOGETHER: usize = 8;
 
-/// Number of values that represent a tail transform.
 const NUMBERS: usize = 6;
 
 /// Largest number of Newton steps of the inverse. They cannot fail, because they stay between two bounds.
@@ -39,7 +36,7 @@ pub(super) struct Tail {
     unit: f64,
 }
 
-/// q with its first and second derivative, at u and at −u.
+/// Returns q with its first and second derivative, at u and at −u.
 #[inline(always)]
 fn q(u: f64) -> [[f64; 3]; 2] {
     let r = (u * u + 1.0).sqrt();
@@ -67,7 +64,6 @@ fn q(u: f64) -> [[f64; 3]; 2] {
 }
 
 impl Tail {
-    /// All numbers as one list, for checkpoints.
     fn to_numbers(self) -> [f64; NUMBERS] {
         [
             self.shift,
@@ -79,7 +75,6 @@ impl Tail {
         ]
     }
 
-    /// The inverse of [`Self::to_numbers`].
     fn from_numbers(numbers: &[f64]) -> Self {
         Self {
             shift: numbers[0],
@@ -91,7 +86,6 @@ impl Tail {
         }
     }
 
-    /// The transform of y around `centre`, with slope 1 at the centre.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -102,7 +96,6 @@ impl Tail {
         }
     }
 
-    /// The image of y, with its first and second derivative.
     #[inline(always)]
     fn at(self, y: f64) -> [f64; 3] {
         let scale = 1.0 / self.unit;
@@ -110,7 +103,6 @@ impl Tail {
         [value, first * scale, second * scale * scale]
     }
 
-    /// f with its first and second derivative.
     #[inline(always)]
     fn of_unit(self, u: f64) -> [f64; 3] {
         let [[above, rise, apply], [below, fall, back]] = q(u);
@@ -121,14 +113,12 @@ impl Tail {
         ]
     }
 
-    /// The preimage of v: the y that the transform maps to v.
     pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
 
-    /// The u for which `f(u) = v`.
     fn unit_origin(self, v: f64) -> f64 {
-        // On either side of the middle, f is further from the middle than its linear part.
+        // On either side of the middle, the distance of f from the middle exceeds that of its linear part.
         let straight = (v - self.shift) / self.slope;
         let (mut low, mut high) = (straight.min(0.0), straight.max(0.0));
         let mut u = straight;
@@ -145,7 +135,7 @@ impl Tail {
                 true => newton,
                 false => 0.5 * (low + high),
             };
-            // The error of the next step is the square of this one's.
+            // The error of the next step is the square of the error of this step.
             if (next - u).abs() <= 1e-8 * (1.0 + u.abs()) {
                 return next;
             }
@@ -154,12 +144,12 @@ impl Tail {
         u
     }
 
-    /// The tail transform that maps normal quantiles closest to the quantiles of draws in the least-squares sense.
-    /// `None` if a straight line fits nearly as well.
+    /// Fits the quantiles of draws by transformed normal quantiles, in the least-squares sense. Returns `None` if a
+    /// straight line fits nearly as well.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
-        // In standardised units, for any units of the coordinate.
+        // Standardised units make the result independent of the units of the coordinate.
         let reach = other - quarter;
         if !(reach > 0.0 && reach.is_finite()) {
             return None;
@@ -200,12 +190,10 @@ impl Tail {
     }
 }
 
-/// Tail transforms of some rows of a matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// The tail transforms of one row per centre, each around its own centre, estimated from the draws of the row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -213,12 +201,10 @@ impl Tails {
         Self(tails.into_iter().flatten().collect())
     }
 
-    /// The tail transforms of these rows, in order.
     pub(super) fn from_each(each: Vec<(usize, Tail)>) -> Self {
         Self(each)
     }
 
-    /// The preimage of v in a row.
     pub(super) fn origin(&self, row: usize, v: f64) -> f64 {
         let own = self.0.iter().find(|(own, _)| *own == row);
         own.map_or(v, |(_, tail)| tail.origin(v))
@@ -228,14 +214,12 @@ impl Tails {
         self.0.is_empty()
     }
 
-    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let each = self.0.iter();
         each.flat_map(|(row, tail)| std::iter::once(*row as f64).chain(tail.to_numbers()))
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
     pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
         if !each.remainder().is_empty() {
@@ -247,7 +231,6 @@ impl Tails {
         (tails.iter().all(|(row, _)| *row < rows)).then_some(Self(tails))
     }
 
-    /// Applies the tail transforms to rows, and writes the derivatives to `slopes`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
         let count = self.0.len() * lanes;
         slopes.first.resize(count, 0.0);
@@ -259,7 +242,6 @@ impl Tails {
         }
     }
 
-    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         for (i, tail) in &self.0 {
             let row = &mut rows[i * lanes..(i + 1) * lanes];
@@ -267,8 +249,8 @@ impl Tails {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Replaces derivatives with respect to the outputs by derivatives with respect to the inputs, including the
+    /// derivatives of the log Jacobian.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
         for ((i, _), (first, second)) in self.0.iter().zip(given) {
@@ -280,7 +262,6 @@ impl Tails {
     }
 }
 
-/// First and second derivatives of tail transforms, one row after another.
 #[derive(Default)]
 pub(super) struct Slopes {
     first: Vec<f64>,
@@ -288,11 +269,10 @@ pub(super) struct Slopes {
 }
 
 impl Slopes {
-    /// Adds the logs of the first derivatives to every lane.
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         let lanes = out.len();
         let mut product = vec![1.0; lanes];
-        // Few enough that no product of them is out of range.
+        // There are few enough rows that no product of them is out of range.
         for rows in self.first.chunks(TOGETHER * lanes) {
             product.fill(1.0);
             for row in rows.chunks(lanes) {
@@ -318,7 +298,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Coefficients of some of the terms by least squares, with the others zero, and the residual mean square.
 fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
     let n = which.len();
     let matrix: Vec<f64> = (which.iter())
@@ -371,7 +350,7 @@ mod tests {
         }
     }
 
-    /// The logarithm of an exponential, which has an exponential lower tail, becomes normal; normals stay normal.
+    /// The logarithm of an exponential has an exponential lower tail, which the transform removes. Normals stay normal.
     #[test]
     fn long_tails_become_normal() {
         let count = 2000;
@@ -388,7 +367,7 @@ mod tests {
         for (v, normal) in logs.iter().zip(&normals) {
             let u = tail.origin(*v);
             assert!(u.abs() < 3.6, "{v}: {u}");
-            // Its upper tail is shorter than a normal's, which tail transforms cannot represent.
+            // The upper tail is shorter than that of a normal, which tail transforms cannot represent.
             let near = u > normal - 0.25 || *normal > 2.0;
             assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }

@@ -12,27 +12,23 @@ use super::map::{Map, Placed};
 use crate::calls::Calls;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Degrees of freedom of the base.
 const FREEDOM: usize = 5;
 
-/// Particles: their positions, with the log density (including its Jacobian) and its gradient there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {
-    /// `dim × lanes`.
+    /// The positions, `dim × lanes`.
     pub x: Vec<f64>,
-    /// `∂/∂x log p`, with the layout of `x`; zero where the value is not finite.
+    /// The gradient `∂/∂x log p`, with the layout of `x`. It is zero where the value is not finite.
     pub grad: Vec<f64>,
-    /// `log p(z) + log |∂z/∂x|`; −∞ where the density is zero or undefined.
+    /// The values `log p(z) + log |∂z/∂x|`. They are −∞ where the density is zero or undefined.
     pub log_p: Vec<f64>,
 }
 
 impl Particles {
-    /// Number of particles.
     pub(super) fn lanes(&self) -> usize {
         self.log_p.len()
     }
 
-    /// The given particles, in the given order.
     pub(super) fn gather(&self, from: &[usize]) -> Self {
         Self {
             x: gather(&self.x, self.lanes(), from),
@@ -41,7 +37,6 @@ impl Particles {
         }
     }
 
-    /// Overwrites particles by those of another set: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -61,7 +56,6 @@ impl Particles {
 }
 
 impl Particles {
-    /// Concatenates sets of particles.
     pub(super) fn join<'c>(parts: impl Iterator<Item = &'c Self> + Clone) -> Self {
         let rows = |of: fn(&Self) -> &[f64]| beside(parts.clone().map(|c| (of(c), c.lanes())));
         Self {
@@ -74,7 +68,6 @@ impl Particles {
     }
 }
 
-/// Concatenates matrices with the same number of rows and possibly different numbers of lanes.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();
@@ -87,7 +80,6 @@ pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec
     out
 }
 
-/// The given columns of `rows × lanes`.
 pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
     let mut out = Vec::with_capacity(x.len() / lanes * from.len());
     let neighbours = from.windows(2).all(|pair| pair[0] + 1 == pair[1]);
@@ -106,16 +98,13 @@ pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
     out
 }
 
-/// A density in the coordinates of a map.
 pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
     pub(super) map: Map,
-    /// Scratch memory of each part of the lanes that moves independently.
     workspaces: Vec<Scratch<D>>,
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, its gradients, and the images of particles under the map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
@@ -144,17 +133,14 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.density.work()
     }
 
-    /// Counts evaluations with their gradients.
     pub(super) fn count(&mut self, gradients: usize) {
         self.calls.gradients += gradients as u64;
     }
 
-    /// Returns and resets the number of evaluations.
     pub(super) fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
-    /// Evaluators for the given number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {
@@ -174,7 +160,6 @@ impl<'a, D: LogDensity> Target<'a, D> {
             .collect()
     }
 
-    /// The particles at `x`.
     pub(super) fn at(&mut self, x: Vec<f64>) -> Particles {
         let lanes = x.len() / self.dim();
         let mut particles = Particles {
@@ -188,7 +173,6 @@ impl<'a, D: LogDensity> Target<'a, D> {
     }
 }
 
-/// Evaluates a target for one part of the lanes.
 pub(super) struct Evaluator<'t, D: LogDensity> {
     density: &'t D,
     map: &'t Map,
@@ -196,7 +180,6 @@ pub(super) struct Evaluator<'t, D: LogDensity> {
 }
 
 impl<D: LogDensity> Evaluator<'_, D> {
-    /// Computes values and gradients at the positions of the particles.
     pub(super) fn evaluate(&mut self, particles: &mut Particles) {
         let (dim, lanes) = (self.density.dim(), particles.lanes());
         let Scratch {
@@ -244,7 +227,6 @@ impl<D: LogDensity> Evaluator<'_, D> {
     }
 }
 
-/// Draws of the base, `dim × lanes`.
 pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f64> {
     let mut noise = vec![0.0; (dim + FREEDOM) * lanes];
     source.fill(
@@ -265,7 +247,7 @@ pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f
     noise
 }
 
-/// The base's log density at squared distances from its centre.
+/// The arguments are squared distances from the centre of the base.
 pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
     let (freedom, d) = (FREEDOM as f64, dim as f64);
     let constant = lgamma(0.5 * (freedom + d))
@@ -277,8 +259,7 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Computes the tempered log density of every particle, and writes its gradient to `slope`, which stays empty at the
-/// posterior.
+/// Writes the gradient of the tempered log density to `slope`, which stays empty at the posterior.
 pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = particles.lanes();
     if beta == 1.0 {

@@ -1,5 +1,5 @@
-//! Tempering: moves particles from the widened approximation to the posterior through small changes of the target (Del
-//! Moral, Doucet and Jasra 2006).
+//! Tempering, which moves particles from the widened approximation to the posterior through small changes of the target
+//! (Del Moral, Doucet and Jasra 2006).
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -7,19 +7,16 @@ use super::mixing::Ensemble;
 use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Effective share of the particles after one change of temperature.
 const SHARE: f64 = 0.6;
 
-/// Number of bisections for the next temperature.
 const BISECTIONS: usize = 50;
 
-/// `log p − log t` for each particle: the change in its log weight per unit of inverse temperature.
+/// Computes `log p − log t`, which is the change in a particle's log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
 }
 
-/// Effective share of the particles under weights `ratio^change`.
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
@@ -27,7 +24,6 @@ fn share(ratios: &[f64], change: f64) -> f64 {
     log_share.exp() / ratios.len() as f64
 }
 
-/// The next inverse temperature, and the effective share of the particles with a finite density.
 pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     let possible: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
     let whole = 1.0 - beta;
@@ -47,8 +43,8 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     (beta + low, SHARE)
 }
 
-/// The particles after a change of temperature. For each lane the result is the index of the lane that it continues
-/// (systematic resampling within populations). `None` if no particle of a population has positive weight.
+/// Performs systematic resampling within populations. For each lane, the result is the index of the lane that it
+/// continues. Returns `None` if no particle of a population has positive weight.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],
@@ -78,7 +74,6 @@ pub(super) fn resample(
     Some(ancestors)
 }
 
-/// The correlation between the particles and their positions at `anchor`: the largest over coordinates.
 pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
     let correlation = |(a, b): (&[f64], &[f64])| {
         let n = lanes as f64;

@@ -1,5 +1,5 @@
-//! The non-affine part of the transport map: monotone tail transforms of single coordinates, and global parameters that
-//! depend on others.
+//! The non-affine part of the transport map: monotone tail transforms of single coordinates, and dependence between
+//! global parameters.
 
 use rayon::prelude::*;
 
@@ -7,23 +7,19 @@ use super::tails::{Slopes, Tail, Tails};
 use super::triangle::{Passage, Triangle};
 use crate::reduce::{dot, mean_se, sum};
 
-/// Largest number of draws for the estimates.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, at unit variance, above which a local parameter has long tails (a normal has 3), and largest number
-/// of local parameters to transform.
+/// Fourth moment, at unit variance, above which a local parameter has long tails. A normal distribution has 3.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// Tail transforms of some rows of a matrix. The first of these rows may then depend on each other, and other rows on
-/// the first ones.
+/// The first of the transformed rows are the global parameters. They may depend on each other, and other rows on them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
     triangle: Option<Triangle>,
 }
 
-/// Derivatives of tail transforms, in reusable memory.
 #[derive(Default)]
 pub(super) struct Way {
     slopes: Slopes,
@@ -32,14 +28,13 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Adds the log Jacobian to every lane.
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         self.slopes.add_logs(out);
         self.passage.add_logs(out);
     }
 }
 
-/// Draws of a row of sets of particles (`size` numbers each, `lanes` per row), thinned if there are many.
+/// The sets of particles have `size` numbers each, `lanes` per row. Large numbers of draws are thinned.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -48,7 +43,6 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// The rows after the global parameters whose tails are longest, judged by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -66,7 +60,6 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// The tail transforms of the first rows of sets of particles, one per centre, each around that centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -75,9 +68,9 @@ impl TransportMap {
         }
     }
 
-    /// The tail transforms of the global parameters and of local parameters with long tails. The global parameters are
-    /// the first `globals` rows of sets of particles equivalent to `effective` independent ones. Without `effective`,
-    /// transforms only the global parameters, each independently.
+    /// Also transforms local parameters with long tails. The global parameters are the first `globals` rows of sets of
+    /// particles equivalent to `effective` independent ones. Without `effective`, the map contains only the global
+    /// parameters, each independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -119,7 +112,6 @@ impl TransportMap {
         self.tails.is_empty() && self.triangle.is_none()
     }
 
-    /// Applies the tail transforms to rows, and stores the intermediate results in `way`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, way: &mut Way) {
         match &self.triangle {
             Some(triangle) => triangle.look(rows, lanes, &mut way.passage),
@@ -131,7 +123,6 @@ impl TransportMap {
         }
     }
 
-    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.invert(rows, lanes);
@@ -152,8 +143,8 @@ impl TransportMap {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Replaces derivatives with respect to the outputs by derivatives with respect to the inputs, including the
+    /// derivatives of the log Jacobian.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);
@@ -169,7 +160,7 @@ impl TransportMap {
             .for_each(|(g, by)| *g += by);
     }
 
-    /// All numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with their number
+    /// The first list has the single rows. The second has the rows that depend on global parameters, with their number
     /// and the number of global parameters before them.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
@@ -180,7 +171,6 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,
@@ -207,7 +197,6 @@ mod tests {
     const TIMES: usize = 16;
     const EFFECTIVE: Option<f64> = Some((LANES * TIMES / 4) as f64);
 
-    /// Sets of particles of standard normals.
     fn normals(rows: usize, seed: u64) -> Vec<f64> {
         let source = NoiseSource::new(seed, Simd::detect());
         let size = rows * LANES;
@@ -246,8 +235,8 @@ mod tests {
         }
     }
 
-    /// A level whose spread depends on a persistence, and a third global parameter that follows the square of the
-    /// level. The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
+    /// The spread of a level depends on a persistence, and a third global parameter follows the square of the level.
+    /// The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;
@@ -277,7 +266,7 @@ mod tests {
         let transport = TransportMap::of_globals(&x, (size, LANES), 3, EFFECTIVE);
         x.chunks_mut(size)
             .for_each(|particles| transport.invert(particles, LANES));
-        // Features curve, and so leave the ends of a square.
+        // Features are curved, and therefore leave the ends of a square.
         for tie in apart(&x) {
             assert!(tie < 0.08, "{:?}", apart(&x));
         }

@@ -2,8 +2,8 @@
 //! if the approximation lacks that dependence.
 //!
 //! The spread of a level may depend on its persistence, and one scale on another. Tail transforms of single coordinates
-//! cannot remove this dependence. The order puts each global parameter after the ones that determine its spread. With
-//! features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
+//! cannot remove this dependence. The order puts each global parameter after the global parameters that determine its
+//! spread. With features φ of the preceding global parameters (bounded, as in the conditionally structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
@@ -23,25 +23,20 @@ use jensen_density::Lanes;
 /// logarithm of its spread.
 const WORTH: f64 = 0.01;
 
-/// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 
-/// Means and log spreads of rows conditional on the global parameters before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the global parameters, each after those on which it depends, followed by rows of local parameters.
+    /// Rows of the global parameters, each after the rows on which it depends, followed by rows of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// The centre and spread of each global parameter, for the features.
     centre: Vec<f64>,
     unit: Vec<f64>,
-    /// Weights of features for each of the rows, in order.
     means: Vec<f64>,
     spreads: Vec<f64>,
 }
 
-/// Intermediate results of the map, in reusable memory.
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
@@ -61,7 +56,6 @@ impl Passage {
         self.0.clear();
     }
 
-    /// Adds the log Jacobian to every lane.
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         for (out, block) in out.chunks_mut(WIDTH).zip(&self.0) {
             out.iter_mut().zip(&block.log).for_each(|(o, s)| *o += s);
@@ -69,14 +63,12 @@ impl Passage {
     }
 }
 
-/// A mean and a log spread that are sums of features.
 struct Link {
     mean: Vec<f64>,
     spread: Vec<f64>,
 }
 
 impl Triangle {
-    /// The map of rows without any dependence, global parameters first.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -90,7 +82,8 @@ impl Triangle {
         }
     }
 
-    /// An order in which global parameters come before those whose spreads depend on them, estimated from draws.
+    /// Returns an order, estimated from draws, in which global parameters come before the global parameters whose
+    /// spreads depend on them.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -116,24 +109,21 @@ impl Triangle {
         order
     }
 
-    /// The rows.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The number of global parameters.
     pub(super) fn globals(&self) -> usize {
         self.unit.len()
     }
 
-    /// Whether no global parameter depends on another.
     pub(super) fn is_identity(&self) -> bool {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Fits the dependence of the row at a position of the order on the preceding global parameters. Uses its `draws`
-    /// at the values `u` of all global parameters, which are equivalent to `effective` independent draws. `draws`
-    /// becomes the residual.
+    /// Fits the dependence of the row at a position of the order on the preceding global parameters. The `draws` of the
+    /// row at the values `u` of all global parameters are equivalent to `effective` independent draws. They become the
+    /// residuals.
     pub(super) fn link(
         &mut self,
         position: usize,
@@ -168,7 +158,6 @@ impl Triangle {
         }
     }
 
-    /// The centre and spread of a global parameter, for the features.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -178,7 +167,6 @@ impl Triangle {
         }
     }
 
-    /// The mean and the log spread of the row at a position of the order, given `u` (all global parameters of a lane).
     pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -188,7 +176,6 @@ impl Triangle {
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Evaluates the features at points of the global parameters, which are the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -205,7 +192,6 @@ impl Triangle {
         }
     }
 
-    /// Applies the dependence of transformed rows on the preceding ones.
     pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
         let count = self.order.len();
         let mut means = vec![[0.0; WIDTH]; count];
@@ -233,7 +219,8 @@ impl Triangle {
     }
 
     /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values.
-    /// Adds those that act through the dependence to `by_position`, including those of the log Jacobian.
+    /// Adds the derivatives that act through the dependence to `by_position`, including the derivatives of the log
+    /// Jacobian.
     pub(super) fn pull(
         &self,
         passage: &Passage,
@@ -272,7 +259,6 @@ impl Triangle {
         }
     }
 
-    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let order: Vec<f64> = self.order.iter().map(|k| *k as f64).collect();
         [&order, &self.centre, &self.unit, &self.means, &self.spreads]
@@ -282,8 +268,6 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for given numbers of rows and global parameters, among up to `rows`. `None`
-    /// if the numbers do not match.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),
@@ -297,7 +281,7 @@ impl Triangle {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        // Before any allocation, because a damaged file could request any size.
+        // The check precedes any allocation, because a damaged file could request any size.
         let weights = own.checked_mul(Features::new(globals.min(MOST_GLOBALS)).count())?;
         if globals > MOST_GLOBALS || rest.len() != 2 * (globals + weights) {
             return None;
@@ -321,8 +305,8 @@ impl Triangle {
 }
 
 impl Link {
-    /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
-    /// The draws become residuals. `None` if the features explain no more than chance.
+    /// Returns the weights of columns of features, the first of which is constant, for the mean and the log spread of
+    /// draws. The draws become residuals. Returns `None` if the features explain no more than chance.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -384,7 +368,7 @@ impl Link {
                 .for_each(|(w, s)| *w += scale * s);
         }
         let (middle, varied) = variance(&of(&spread));
-        // For squares of a normal it is 2, and for long tails it is larger.
+        // The variance is 2 for squares of a normal, and larger for long tails.
         let (_, noise) = variance(&scores(&spread));
         let kept = shrunk(varied, 0.25 * chance * noise);
         if keep == 0.0 && kept == 0.0 {
@@ -405,7 +389,7 @@ impl Link {
     }
 }
 
-/// The shrinkage of the explained part, given the part due to chance; zero if it is negligible.
+/// Returns zero if the explained part is negligible compared with the part due to chance.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

@@ -1,4 +1,4 @@
-//! Whitening: coordinates in which particles have unit variances.
+//! The choice of coordinates in which particles have unit variances.
 
 use rayon::prelude::*;
 
@@ -7,29 +7,25 @@ use super::root::{LowRankRoot, Root};
 use crate::dense::cholesky;
 use crate::reduce::{axpy, dot, sum};
 
-/// Largest dimension in which correlations are estimated.
 const DENSE: usize = 400;
 
 /// Share of the identity above which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
-/// Largest number of directions with excess variance, number of iterations of the search for them, and largest number
-/// of particles that the search uses.
 const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Number of sets of a particle's positions over time that are equivalent to one independent particle.
+/// Recorded positions of a particle that are equivalent to one independent particle.
 const MEMORY: usize = 4;
 
-/// Number of independent particles equivalent to the given number of sets.
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by
-/// the amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
-/// normal). `None` if the identity is as good, or if they have no covariance.
+/// Estimates a root of the covariance of particles (`times` sets of `dim × lanes`), shrunk towards the identity by the
+/// amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
+/// normal). Returns `None` if the identity is as good, or if the particles have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;
@@ -73,9 +69,9 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// A root with the spread of every coordinate and a few directions in which particles are wider than independent ones
-/// would be by chance. This suffices if the map already has the posterior's structure, and its cost is proportional to
-/// the dimension.
+/// Returns a root with the spread of every coordinate and a few directions in which particles are wider than
+/// independent ones would be by chance. This suffices if the map already has the posterior's structure, and its cost is
+/// proportional to the dimension.
 ///
 /// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
 /// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
@@ -131,9 +127,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// The largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace iteration.
-/// Large numbers of particles are thinned. Outlying particles contribute only their direction, because otherwise each
-/// of them would be the widest direction by itself.
+/// Returns the largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace
+/// iteration. Large numbers of particles are thinned. Outlying particles contribute only their direction, because
+/// otherwise each of them would be the widest direction by itself.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -184,7 +180,6 @@ fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     values.into_iter().zip(basis).collect()
 }
 
-/// Orthonormalises vectors in sequence; dependent ones become zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
     for k in 0..basis.len() {
         let (done, rest) = basis.split_at_mut(k);
@@ -203,7 +198,6 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// The rows of all sets of particles in sequence, each minus its mean.
 fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     let dim = x.len() / (lanes * times);
     let mut rows = Vec::with_capacity(x.len());
@@ -219,18 +213,17 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation of particles in any direction, from 1 to 10, minus the excess that independent
-/// particles show by chance.
+/// The largest standard deviation in any direction, without the excess that independent particles show by chance,
+/// limited to [1, 10].
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
-    // Independent particles show a variance larger than the largest by this factor.
+    // The largest variance of independent particles exceeds the true one by this factor.
     let excess = (1.0 + (dim as f64 / count as f64).sqrt()).powi(2);
     let variance = largest_variance(&centred(x, lanes, times), count) / excess;
     variance.sqrt().clamp(1.0, 10.0)
 }
 
-/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows with mean zero.
 fn largest_variance(x: &[f64], lanes: usize) -> f64 {
     let mut direction = vec![1.0; lanes];
     direction[0] += lanes as f64;
@@ -263,7 +256,6 @@ mod tests {
         let mut x = vec![0.0; dim * lanes];
         NoiseSource::new(1, Simd::detect()).fill(NoisePurpose::Draws, 0, 0, dim, lanes, &mut x);
         assert!(estimate(&x, lanes, 1).is_none());
-        // Twice as wide, and two rows almost the same.
         x.iter_mut().for_each(|x| *x *= 2.0);
         let first: Vec<f64> = x[..lanes].to_vec();
         let second = x[lanes..2 * lanes].iter_mut();
@@ -273,8 +265,8 @@ mod tests {
         assert!(estimate(&x, lanes, 1).is_none());
     }
 
-    /// For normals that are three times as wide in one direction and a fifth wider in one coordinate, both directions
-    /// are found. In plain normals none is found.
+    /// The normals are three times as wide in one direction and a fifth wider in one coordinate. The search finds both
+    /// directions, and finds none in plain normals.
     #[test]
     fn few_wide_directions_are_found_among_many() {
         let (dim, lanes, times) = (300, 256, 8);
@@ -314,7 +306,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// If one particle in forty is four times as far out as the others, in a random direction, no direction is found.
+    /// One particle in forty is four times as far out as the others, in a random direction.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

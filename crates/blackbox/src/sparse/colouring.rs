@@ -2,7 +2,7 @@
 
 use jensen_density::Pattern;
 
-/// Fractions of the largest number of neighbours above which coordinates are tried as global parameters.
+/// Fractions of the largest number of neighbours, as limits for global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// A colouring of coordinates. Each global parameter has its own colour. Other coordinates share a colour if no third
@@ -16,7 +16,7 @@ pub(crate) struct Colouring {
 }
 
 impl Colouring {
-    /// The best of several colourings, which differ in the number of global parameters.
+    /// The colourings differ in the number of global parameters. The best one has the fewest colours.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
@@ -28,7 +28,6 @@ impl Colouring {
             .expect("shares are tried")
     }
 
-    /// A separate colour for every coordinate.
     pub(crate) fn full(dim: usize) -> Self {
         Self {
             colours: (0..dim as u32).collect(),
@@ -37,7 +36,6 @@ impl Colouring {
         }
     }
 
-    /// Coordinates with more neighbours than `largest` are global parameters.
     fn with_globals(pattern: &Pattern, largest: usize) -> Self {
         let dim = pattern.dim();
         let global: Vec<bool> = (0..dim)
@@ -80,7 +78,7 @@ impl Colouring {
         }
     }
 
-    /// The directions, `dim × count`: column c is 1 at the coordinates of colour c.
+    /// The directions are `dim × count`. Column c is 1 at the coordinates of colour c.
     pub(crate) fn directions(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.colours.len() * self.count];
         for (row, &colour) in out.chunks_mut(self.count).zip(&self.colours) {
@@ -89,7 +87,6 @@ impl Colouring {
         out
     }
 
-    /// An element of the matrix from its products with the directions (`dim × count`).
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
         let at =
             |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];
@@ -105,7 +102,7 @@ impl Colouring {
 mod tests {
     use super::*;
 
-    /// A chain of 40 coordinates with two global parameters needs five colours at most, and every element is read back.
+    /// A chain of 40 coordinates with two global parameters needs five colours at most.
     #[test]
     fn elements_are_read_back() {
         let dim = 42usize;

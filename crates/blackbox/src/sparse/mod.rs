@@ -2,10 +2,10 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `ordering` | in which order coordinates are eliminated |
-//! | `symbolic` | where a factor is not zero |
+//! | `ordering` | the order of elimination |
+//! | `symbolic` | the nonzeros of a factor |
 //! | `numeric` | factors, solutions and selected elements of the inverse |
-//! | `colouring` | directions whose Hessian products show all elements |
+//! | `colouring` | directions whose Hessian products determine all elements |
 
 mod colouring;
 mod numeric;

@@ -1,17 +1,19 @@
-//! Factors with given nonzeros: factorisation, solution for rows of lanes, and selected elements of the inverse.
+//! Numerical operations with factors of given nonzeros: factorisation, solution for rows of lanes, and selected
+//! elements of the inverse.
 
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// The lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if it is not
-    /// positive definite. The factorisation is left-looking: each column uses the columns before it.
+    /// Computes the lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. Returns
+    /// `None` if the matrix is not positive definite. The factorisation is left-looking: each column uses the columns
+    /// before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
         let mut factor = vec![0.0; self.nonzeros()];
         let mut work = vec![0.0; dim];
-        // Columns whose next row is j, as a linked list, and the nonzero of that row.
+        // The linked list has the columns whose next row is j, with the nonzero of that row.
         let mut head = vec![NONE; dim];
         let mut link = vec![NONE; dim];
         let mut next: Vec<usize> = self.starts[..dim].iter().map(|s| s + 1).collect();
@@ -53,7 +55,7 @@ impl Symbolic {
         Some(factor)
     }
 
-    /// `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
+    /// Computes `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
     pub(crate) fn solve(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in 0..self.dim() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -67,7 +69,7 @@ impl Symbolic {
         }
     }
 
-    /// `x ← L⁻ᵀ x`.
+    /// Computes `x ← L⁻ᵀ x`.
     pub(crate) fn solve_transposed(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in (0..self.dim()).rev() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -81,7 +83,7 @@ impl Symbolic {
         }
     }
 
-    /// `L x`.
+    /// Computes `L x`.
     pub(crate) fn times(&self, factor: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for j in 0..self.dim() {
@@ -95,7 +97,7 @@ impl Symbolic {
         out
     }
 
-    /// `Lᵀ x`.
+    /// Computes `Lᵀ x`.
     pub(crate) fn transposed_times(&self, factor: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, own) in out.chunks_mut(lanes).enumerate() {
@@ -108,11 +110,11 @@ impl Symbolic {
         out
     }
 
-    /// The elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column backwards.
+    /// Computes the elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column
+    /// backwards.
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
-        // The position of each row in the current column.
         let mut at = vec![NONE; self.dim()];
         for j in (0..self.dim()).rev() {
             let start = self.starts[j];
@@ -149,7 +151,7 @@ impl Symbolic {
         inverse
     }
 
-    /// The lower triangle of `L Lᵀ` at the nonzeros.
+    /// Computes the lower triangle of `L Lᵀ` at the nonzeros.
     pub(crate) fn square(&self, factor: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.nonzeros()];
         for k in 0..self.dim() {
@@ -177,7 +179,6 @@ mod tests {
     use super::*;
     use crate::dense::cholesky;
 
-    /// A grid of 4 × 5 with a global parameter, its pattern, and a positive definite matrix with that pattern.
     fn example() -> (Symbolic, Vec<f64>, Vec<f64>) {
         let dim = 21;
         let mut lists = vec![Vec::new(); dim];
@@ -250,7 +251,7 @@ mod tests {
         for (a, b) in back.iter().chain(&back_transposed).zip(x.iter().chain(&x)) {
             assert!((a - b).abs() < 1e-12);
         }
-        // A times a full column of its inverse, which unit vectors give, at the selected nonzeros.
+        // Unit vectors give a full column of the inverse. A times that column is compared at the selected nonzeros.
         let inverse = symbolic.selected_inverse(&factor);
         for j in 0..dim {
             let mut unit = vec![0.0; dim];

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use jensen_density::Pattern;
 
-/// Coordinates with more neighbours than this multiple of √d are eliminated last, regardless of their fill-in (Amestoy,
-/// Davis and Duff 2004), because otherwise every earlier step would update them.
+/// Multiple of √d. Coordinates with more neighbours are eliminated last, regardless of their fill-in (Amestoy, Davis
+/// and Duff 2004), because otherwise every earlier step would update them.
 const DENSE: f64 = 10.0;
 
-/// The coordinates in order of elimination. The next coordinate is always one with the fewest remaining neighbours, by
-/// exact minimum degree (George and Liu 1989), with ties broken by number.
+/// The next coordinate of the order is always one with the fewest remaining neighbours, by exact minimum degree (George
+/// and Liu 1989), with ties broken by number.
 pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     let dim = pattern.dim();
     let dense = (DENSE * (dim as f64).sqrt()).max(16.0) as usize;
@@ -41,10 +41,9 @@ pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     order
 }
 
-/// The union of two ordered lists without two elements.
 fn merged(a: &[u32], b: &[u32], without: [u32; 2]) -> Vec<u32> {
     let mut out = [a, b].concat();
-    // Two runs in order: the stable sort merges them.
+    // The stable sort merges two ordered runs.
     out.sort();
     out.dedup();
     out.retain(|i| !without.contains(i));

@@ -6,7 +6,7 @@ use super::colouring::Colouring;
 use super::ordering::minimum_degree;
 
 /// The nonzeros of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j consists
-/// of the nonzeros `starts[j]..starts[j + 1]`: its diagonal first, then the rows below in order.
+/// of the nonzeros `starts[j]..starts[j + 1]`, which are its diagonal and then the rows below in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbolic {
     pub(super) order: Vec<u32>,
@@ -15,8 +15,7 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The factor of matrices with this pattern, in an order that keeps it sparse; `None` if it has more than `most`
-    /// nonzeros.
+    /// Orders the columns to keep the factor sparse. Returns `None` if it has more than `most` nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -24,7 +23,7 @@ impl Symbolic {
         for (j, &coordinate) in order.iter().enumerate() {
             position[coordinate as usize] = j as u32;
         }
-        // The rows that a column inherits from earlier columns whose first row below the diagonal it is.
+        // The rows that a column inherits from earlier columns, whose first row below the diagonal is this column.
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); dim];
         let mut met = vec![u32::MAX; dim];
         let (mut starts, mut rows) = (vec![0], Vec::new());
@@ -58,7 +57,6 @@ impl Symbolic {
         })
     }
 
-    /// The factor with every nonzero, in the given order of coordinates.
     pub(crate) fn dense(dim: usize) -> Self {
         let mut starts = vec![0];
         let mut rows = Vec::with_capacity(dim * (dim + 1) / 2);
@@ -74,39 +72,33 @@ impl Symbolic {
         }
     }
 
-    /// Number of rows.
     pub(crate) fn dim(&self) -> usize {
         self.order.len()
     }
 
-    /// Number of nonzeros.
     pub(crate) fn nonzeros(&self) -> usize {
         self.rows.len()
     }
 
-    /// The coordinate of a row.
     pub(crate) fn coordinate(&self, row: usize) -> usize {
         self.order[row] as usize
     }
 
-    /// The index of the nonzero on a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }
 
-    /// The nonzeros of a column below its diagonal, and their rows.
     pub(crate) fn below(&self, column: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
         let nonzeros = self.starts[column] + 1..self.starts[column + 1];
         nonzeros.map(|p| (p, self.rows[p] as usize))
     }
 
-    /// The row of a nonzero.
     pub(crate) fn row(&self, nonzero: usize) -> u32 {
         self.rows[nonzero]
     }
 
     /// Recovers the nonzeros of a symmetric matrix with this pattern from its products with the directions of the
-    /// colours.
+    /// colouring.
     pub(crate) fn gathered(
         &self,
         colouring: &Colouring,
@@ -129,7 +121,6 @@ impl Symbolic {
         out
     }
 
-    /// Rows of a column, its own first.
     pub(crate) fn column(&self, column: usize) -> &[u32] {
         &self.rows[self.starts[column]..self.starts[column + 1]]
     }
@@ -139,7 +130,7 @@ impl Symbolic {
 mod tests {
     use super::*;
 
-    /// A chain has no fill-in in any order of its coordinates; a ring has one nonzero per column.
+    /// A chain has no fill-in in any order of its coordinates. A ring has one nonzero per column.
     #[test]
     fn chains_and_rings_stay_sparse() {
         let n = 50u32;

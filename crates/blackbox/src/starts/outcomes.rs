@@ -1,5 +1,4 @@
-//! The results of starts and what they show about the posterior: the best start, other modes, and whether there are
-//! many optima.
+//! The results of starts: the best start, other modes, and whether the posterior has many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
@@ -10,10 +9,11 @@ const AT: f64 = 0.3;
 
 /// The result of one start.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StartOutcome {
-    /// Mean-field parameters.
+    /// The mean-field parameters: means, then log standard deviations.
     pub omega: Vec<f64>,
-    /// Bound on the shared draws.
+    /// The bound on the shared draws, in nats.
     pub elbo: f64,
     /// Whether the start reached an optimum of the shared draws.
     pub settled: bool,
@@ -23,12 +23,10 @@ pub struct StartOutcome {
 }
 
 impl StartOutcome {
-    /// Means and log standard deviations.
     pub(crate) fn moments(&self) -> (&[f64], &[f64]) {
         self.omega.split_at(self.omega.len() / 2)
     }
 
-    /// This optimum as a mode that differs from the best one.
     pub(crate) fn beside(&self, best: &Self) -> OtherMode {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let (coordinate, _) = self
@@ -45,8 +43,8 @@ impl StartOutcome {
         }
     }
 
-    /// The distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
-    /// normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
+    /// Minus the logarithm of the overlap `∫ √(q r)` of the two normals in each coordinate, `Δ²/4(s² + t²) + ½ log((s²
+    /// + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         (0..mean.len()).map(move |k| {
@@ -56,8 +54,8 @@ impl StartOutcome {
         })
     }
 
-    /// The variance that a component of equal mass with this spread would add, relative to the variances of the best
-    /// optimum; the largest over coordinates.
+    /// Computes the variance that a component of equal mass and this spread would add, relative to the variances of the
+    /// best optimum. Returns the largest value over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -67,12 +65,10 @@ impl StartOutcome {
         added.fold(0.0, f64::max)
     }
 
-    /// Whether the start ended at this mode.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
     }
 
-    /// Whether another start on the same draws is at this optimum.
     pub(super) fn is_found_by(&self, other: &Self) -> bool {
         let dim = self.omega.len() / 2;
         let near = |k: usize| {
@@ -87,38 +83,37 @@ impl StartOutcome {
 /// Another optimum that the starts found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherMode {
-    /// Mean of the other optimum.
+    /// The mean of this optimum.
     pub mean: Vec<f64>,
-    /// The difference of the bounds in nats (about the log of the ratio of the modes' masses).
+    /// The difference between the bound of the best optimum and the bound of this one, in nats. It is about the
+    /// logarithm of the ratio of the modes' masses.
     pub below: f64,
-    /// The coordinate in which the two overlap least.
+    /// The coordinate in which the two optima overlap least.
     pub coordinate: usize,
-    /// Mean of the best optimum in this coordinate.
+    /// The mean of the best optimum in this coordinate.
     pub from: f64,
-    /// Standard deviation of this optimum in the coordinate.
+    /// The standard deviation of this optimum in the coordinate.
     pub sd: f64,
-    /// The standard deviation of the best optimum.
+    /// The standard deviation of the best optimum in the coordinate.
     pub from_sd: f64,
 }
 
 impl OtherMode {
-    /// The distance between this optimum and the best one in the coordinate.
     fn gap(&self) -> f64 {
         (self.mean[self.coordinate] - self.from).abs()
     }
 
-    /// The difference in units of the larger standard deviation.
+    /// Returns the distance between the two optima in the coordinate, in units of the larger standard deviation.
     pub fn distance(&self) -> f64 {
         self.gap() / self.sd.max(self.from_sd)
     }
 
-    /// Whether this optimum differs from the best one by its width rather than its location, so that one lies within
-    /// the other.
+    /// Returns whether this optimum differs from the best one by its width rather than its location, so that one lies
+    /// within the other.
     pub fn is_within(&self) -> bool {
         self.distance() < 1.0
     }
 
-    /// Whether a component of an approximation with this mean and standard deviation in the coordinate is at this mode.
     pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
         match self.is_within() {
             true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
@@ -126,9 +121,8 @@ impl OtherMode {
         }
     }
 
-    /// Whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must be within
-    /// a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side of the
-    /// geometric mean of their widths.
+    /// If the modes are apart, the draw must be within a quarter of the distance from this mode. If one lies within the
+    /// other, it must be on this mode's side of the geometric mean of their widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -140,22 +134,23 @@ impl OtherMode {
     }
 }
 
-/// Nats below the best optimum at which another optimum has about 1 % of its mass, and at which it has 1 ‰.
+/// Nats below the best optimum at which another optimum has about 1 % of its mass.
 const LIGHT: f64 = 5.0;
+/// Nats below the best optimum at which another optimum has about 1 ‰ of its mass.
 const LIGHTEST: f64 = 7.0;
 
 /// Smallest relative increase of some coordinate's variance at which an optimum with less than 1 % of the mass still
 /// counts as a mode. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap at which two optima are separate modes. Equal normals four standard deviations
-/// apart have this overlap; halfway, their density is a quarter of the maximum. So do a normal and another normal, 110
-/// times as wide, with the same centre.
+/// Minus the logarithm of the overlap at which two optima are separate modes. Two equal normals four standard
+/// deviations apart have this overlap; halfway between them the density is a quarter of its maximum. Two normals with
+/// the same centre have it if one is 110 times as wide.
 const APART: f64 = 2.0;
 
-/// The other optima among converged starts that are at least [`APART`] from the best one in location or width and have
-/// at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be wrong
-/// without them.
+/// Returns the other optima among converged starts that are at least [`APART`] from the best one in location or width
+/// and have at least about 1 % of its mass. An optimum that is so far out that a standard deviation would be wrong
+/// without it needs 1 ‰.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -182,7 +177,6 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
-/// Other optima of comparable mass.
 pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -190,10 +184,8 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     other_modes(starts, best_start(starts))
 }
 
-/// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
-/// The number of starts at the best optimum, including the best start.
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;
     let (mean, log_sd) = outcomes[best].omega.split_at(dim);
@@ -205,21 +197,21 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Whether only the best start reached its optimum, or the starts found many optima.
+/// Returns whether only the best start reached its optimum, or the starts found many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// The number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings, or at
-/// another mode of the same mass, which is reported separately.
+/// Counts starts at the best optimum, at one of its relabellings, or at another mode of the same mass, which is
+/// reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// The poorer optima of converged starts, one per bound, if there are at least two and at least as many as starts that
-/// reached the best bound. In that case there may be better optima that no start reached.
+/// Returns the poorer optima of converged starts, one per bound, if there are at least two and at least as many as
+/// starts that reached the best bound. In that case there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -234,7 +226,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     poorer
 }
 
-/// Index of the best start. If several tie, the first.
+/// Returns the index of the best start. Of several equal starts, it is the first.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -245,7 +237,6 @@ pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     best
 }
 
-/// Outcomes as an archive.
 pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
     let mut archive = Archive::new();
     let settled: Vec<bool> = outcomes.iter().map(|o| o.settled).collect();
@@ -260,7 +251,6 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
     archive
 }
 
-/// The inverse of [`save_outcomes`].
 pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
     let settled: Vec<bool> = archive.get("settled")?;
     let wide: Vec<bool> = archive.get("wide")?;
@@ -348,7 +338,6 @@ mod tests {
         assert_eq!(modes(1e4, 7.1), 0);
     }
 
-    /// A spike and the slab around it are two modes. Components and draws belong to the mode that has their width.
     #[test]
     fn a_slab_around_a_spike_is_a_mode() {
         let of_width = |sd: f64, elbo: f64| StartOutcome {

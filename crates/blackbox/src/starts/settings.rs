@@ -5,19 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::outcomes::{StartOutcome, in_doubt};
 use super::points::{FIRST_WIDE, Init, WIDE, WIDE_DIMENSION};
 
-/// Settings of the start.
+/// The settings of the starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSettings {
     /// The starting point.
     pub init: Init,
-    /// Number of starts. `None` means 9 in up to 16 dimensions (27 if they disagree), 5 in up to 64 (15 if they
-    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 64 dimensions, four more starts begin at a
-    /// distance of 10 to 100 from the origin in every coordinate. If the user gives an initial point, it is one of the
-    /// starts. With `Some(0)` the method begins at the initial point with unit scales, as ADVI and HFSGVI always do.
+    /// The number of starts. `None` means 9 in up to 16 dimensions (27 if they disagree), 5 in up to 64 (15 if they
+    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 500 dimensions, four more starts begin at
+    /// a distance of 10 to 100 from the origin in every coordinate. If the user gives an initial point, it is one of
+    /// the starts. With `Some(0)` the method begins at the initial point with unit scales, as ADVI and HFSGVI always
+    /// do.
     pub starts: Option<usize>,
-    /// Number of draws for the comparison of starts.
+    /// The number of draws for the comparison of starts.
     pub draws: usize,
-    /// Largest number of Newton iterations of every start.
+    /// The largest number of Newton iterations of every start.
     pub iterations: u64,
 }
 
@@ -49,8 +50,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The start to begin, if any, where `next` is the lowest index that has not begun. If more starts of a kind may be
-    /// needed, the decision waits until none is running.
+    /// Returns the index of the start to begin. `next` is the lowest index of a start that has not begun. If more
+    /// starts of a kind may be needed, the decision waits until none is running.
     pub(super) fn following(
         &self,
         next: u64,

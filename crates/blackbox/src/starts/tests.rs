@@ -3,7 +3,6 @@ use jensen_density::{Lanes, LanesMut};
 use super::points::{PROBED, mixed};
 use super::*;
 
-/// A test density with its dimension, value, derivative in a coordinate, and Hessian-vector product.
 struct Made {
     dim: usize,
     value: fn(&[f64]) -> f64,
@@ -40,12 +39,10 @@ impl TwiceDifferentiable for Made {
     }
 }
 
-/// A number in [0, 1] that differs from bit to bit.
 fn noise(z: f64) -> f64 {
     mixed(z.to_bits()) as f64 / u64::MAX as f64
 }
 
-/// Independent coordinates with standard deviation 1/5, up to a constant.
 fn independent(dim: usize) -> Made {
     Made {
         dim,
@@ -55,7 +52,7 @@ fn independent(dim: usize) -> Made {
     }
 }
 
-/// A normal with noise in its values beyond 5, but not in its derivatives.
+/// Values beyond 5 are noisy, but derivatives are not.
 const ROUGH: Made = Made {
     dim: 1,
     value: |z| {
@@ -72,7 +69,7 @@ const ROUGH: Made = Made {
     curvature: -1.0,
 };
 
-/// A normal that is zero unless all twelve coordinates of the second array exceed ½.
+/// The density is zero unless all twelve coordinates of the second array exceed ½.
 const GATE: Made = Made {
     dim: 13,
     value: |z| match z[1..].iter().all(|z| *z > 0.5) {
@@ -83,7 +80,7 @@ const GATE: Made = Made {
     curvature: -25.0,
 };
 
-/// A normal density that is pure noise beyond 5, with derivatives as large as the noise.
+/// Beyond 5, the density is pure noise, with derivatives as large as the noise.
 const DIGITLESS: Made = Made {
     dim: 1,
     value: |z| match z[0].abs() > 5.0 {
@@ -136,7 +133,7 @@ fn starts_at_a_known_optimum_end_there_after_few_draws() {
         assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
     }
     let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
-    // Three steps on few draws, then one on all of them.
+    // Each start takes three steps on few draws, then one on all of them.
     assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
 }
 

@@ -1,4 +1,4 @@
-//! The iteration.
+//! The iteration of TrustVI.
 
 use std::sync::Arc;
 
@@ -26,21 +26,19 @@ use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::trial::{Proposal, Trial};
 
-/// Number of iterations for which a Hessian is reused while ω does not move.
+/// Iterations for which TrustVI reuses a Hessian while ω does not move.
 const USES: u64 = 2;
 
-/// Length of a step up to which a good Hessian predicts well, and the share of its prediction that must be achieved.
 const BELIEVED: f64 = 1.5;
 const FAIR: f64 = 0.6;
 
-/// Largest multiple of the default number of draws for a Hessian.
 const BOOST: usize = 32;
 
 /// Predicted gain in nats above which the model only has to provide a direction, so few draws suffice for its Hessian.
 const FAR: f64 = 10.0;
 
-/// Largest number of draws for a gradient or an assessment above this predicted gain. In the tails of a density,
-/// Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
+/// Largest number of draws for a gradient or an assessment when the predicted gain exceeds [`FAR`]. In the tails of a
+/// density, Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
 /// Smallest share of a noisy gradient's prediction that a step must achieve.
@@ -50,31 +48,27 @@ const LEAST_PROMISE: f64 = 1e-3;
 /// into the tails, even near an optimum.
 const WILD: f64 = 10.0;
 
-/// Largest number of draws on which narrower scales are tried.
 const RETREAT_DRAWS: usize = 128;
 
-/// Largest number of times that the scales may be halved in an iteration.
 const HALVINGS: usize = 8;
 
-/// The algorithm, whose output is ω.
+/// Variational inference by stochastic trust regions, whose output is ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Separates the draws of one fit from those of another with the same seed.
+    /// Separates the draws of two fits with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
-    /// Receives the position of the next draws.
     records: Option<&'a dyn Choose>,
-    /// The draws of the current Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
-    /// A fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -97,7 +91,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Announces the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);
@@ -112,8 +105,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Number of draws for an explicit Hessian: about two minibatches of products and at least four draws. Far from the
-    /// optimum it is half a minibatch and at least two draws.
+    /// About two minibatches of products and at least four draws. Far from the optimum the number is half a minibatch
+    /// and at least two draws.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -124,7 +117,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         (products / self.family.dim()).clamp(least, most) & !1
     }
 
-    /// Number of draws of Hessian-vector products, halved far from the optimum.
     fn product_draws(&self, far: bool) -> usize {
         let least = (4 * self.family.free_rows()).min(1024);
         let draws = self.settings.hessian_draws.max(least);
@@ -132,7 +124,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         draws.next_multiple_of(2)
     }
 
-    /// Draws a new Hessian, unless the current one can be reused.
     fn renew_hessian(&mut self, state: &mut TrustState, iteration: u64) {
         state.uses += 1;
         if state.uses > 1 && state.uses <= USES {
@@ -165,7 +156,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// The draws of Hessian-vector products, which a resumed run recomputes.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -236,7 +226,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The step of the model whose Hessian is the negated metric, for iterations in which no Hessian is finite.
+    /// Uses the negated metric as the Hessian, for iterations in which no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -254,7 +244,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Draws a gradient and solves the subproblem; `None` if the gradient is not finite at any draw.
     fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
         let family = self.family.clone();
         let gradient = self.gradients.estimate(
@@ -286,7 +275,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         })
     }
 
-    /// Narrows a start that is too wide for the density, until its draws are finite.
     fn narrow(&self, state: &mut TrustState, iteration: u64) -> Step {
         if state.moved.is_infinite() && state.rejected < PATIENCE {
             state.rejected += 1;
@@ -301,8 +289,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws if its predicted gain is large enough or the step may be the last, and accepts
-    /// it if it achieves the predicted gain.
+    /// Assesses the step only if its predicted gain is large enough or it may be the last step.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -322,8 +309,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             near: is_near(solution, proposal.deviation, tolerance),
             small: small_radius(&settings, situation),
         };
-        // The test would reject a step with a negligible predicted gain anyway, so no draws are spent on it. The
-        // exception is a step that the stopping rule uses.
+        // The test would reject a step with a negligible predicted gain anyway. Only the stopping rule may need its
+        // assessment.
         if !(worth || attempt.near) {
             return attempt;
         }
@@ -362,7 +349,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         attempt
     }
 
-    /// Updates the radius and the counters after the step was accepted or rejected.
     fn settle(
         &self,
         state: &mut TrustState,
@@ -396,7 +382,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Sample sizes of the next iteration.
     fn resize(
         &self,
         state: &mut TrustState,
@@ -407,7 +392,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let settings = self.settings;
         let (norm, noise) = (proposal.squared.sqrt(), proposal.noise.sqrt());
         let by_noise = next_gradient_draws(state.gradient_draws, norm, noise);
-        // A tail without draws of the gradient does not appear in their noise.
+        // If no draw of the gradient is in a tail, the noise of the gradient does not reveal that tail.
         let least = if contradicted {
             2 * state.gradient_draws
         } else if state.rejected > 0 {
@@ -469,8 +454,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence against the
-/// Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is not quadratic.
+/// Returns whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence
+/// against the Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is
+/// not quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED
@@ -487,7 +473,7 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
-    /// A fit to records in which every pair of draws has its own minibatch.
+    /// Creates a fit to records in which every pair of draws has its own minibatch.
     pub fn on_records(
         density: &'a Subsampled<R>,
         family: Arc<dyn Family>,

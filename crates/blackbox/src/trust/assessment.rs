@@ -1,4 +1,4 @@
-//! Assessment of a step: the change of the bound on fresh draws, with the same draws at both ends.
+//! The assessment of a step: the change of the bound on fresh draws, with the same draws at both ends.
 
 use jensen_density::{Lanes, LogDensity};
 
@@ -10,40 +10,31 @@ use crate::records::{Choose, Layout, StreamPosition};
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::{Quadratic, take_out};
 
-/// The assessment of a step on fresh draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Assessment {
-    /// ℓ′, the observed change of the bound; −∞ if for some draw the density is finite at the beginning of the step but
-    /// not at its end.
+    /// The observed change ℓ′ of the bound. It is −∞ if for some draw the density is finite at the beginning of the
+    /// step but not at its end.
     pub change: Estimate,
-    /// σ², the variance of the change for a single draw.
+    /// The variance σ² of the change for a single draw.
     pub variance: f64,
-    /// The bound at the beginning.
     pub before: Estimate,
-    /// The bound at the end.
     pub after: Estimate,
-    /// Number of draws.
     pub draws: usize,
 }
 
-/// The draws that assess a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
-    /// Names the draws.
     pub key: u64,
-    /// The initial number.
     pub draws: usize,
-    /// Double the number of draws until the standard error is at most this value, …
+    /// The standard error below which the number of draws is sufficient. Otherwise it doubles.
     pub precision: f64,
-    /// … but use at most this number of draws.
     pub most: usize,
-    /// Receives the range of the next draws.
     pub records: Option<&'a dyn Choose>,
 }
 
-/// Assesses the step from `from` to `to`. Draws come in antithetic pairs. The pairs are the independent observations,
-/// and `variance` is twice their variance. Subtracts the control variate `quadratic`.
+/// Draws come in antithetic pairs. The pairs are the independent observations, and `variance` is twice their variance.
+/// The assessment subtracts the control variate `quadratic`.
 pub(crate) fn assess<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     from: &[f64],

@@ -2,20 +2,17 @@
 
 use crate::oracle::Stream;
 
-/// Largest number of values in one matrix of a block.
 const BLOCK: usize = 1 << 19;
 
-/// Largest number of lanes of a block.
 pub(crate) const BLOCK_LANES: usize = 1024;
 
-/// Number of lanes per call to the density for draws of `rows` numbers. It is even and bounded, so that memory grows
-/// only with the dimension.
+/// The result is even and bounded, so that memory grows only with the dimension.
 pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
-/// Writes `pairs` pairs of draws, starting with pair `first` of a stream, into columns of a `rows × lanes` matrix.
-/// `columns` is the first column and `lanes`. A draw and its antithetic partner are adjacent.
+/// Fills columns of a `rows × lanes` matrix, where `columns` is the first column and `lanes`. A draw and its antithetic
+/// partner are adjacent.
 pub(crate) fn mirrored(
     stream: Stream,
     first: usize,

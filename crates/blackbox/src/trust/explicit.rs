@@ -27,7 +27,6 @@ use crate::reduce::{axpy, dot};
 use super::draws::{block_lanes, mirrored};
 use super::subproblem::{Solution, secular};
 
-/// The blocks, averaged over draws.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Explicit {
     /// `E H`, d × d.
@@ -36,27 +35,23 @@ pub(crate) struct Explicit {
     cross: Vec<f64>,
     /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` minus `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
-    /// The number of averaged draws.
     weight: f64,
     /// Squared noise of `cross` and `logs`, summed over their entries, with means in units of their scales.
     noise: [f64; 2],
 }
 
-/// Ratio of the number of draws in the memory of an average to the number in the newest estimate.
+/// Draws in the memory of an average, relative to the draws of the newest estimate.
 const MEMORY: f64 = 8.0;
 
-/// √½: the scale of log standard deviations in the metric of the Fisher information.
+/// The scale √½ of log standard deviations in the metric of the Fisher information.
 const HALF_ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
-/// Sums over antithetic pairs of draws.
 struct Sums {
-    /// Sums of the blocks.
     found: Explicit,
-    /// Σ εᵢεⱼ.
+    /// The sum of `εᵢεⱼ` over the pairs.
     square: Vec<f64>,
     /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, and of εᵢεⱼ.
     squares: [Vec<f64>; 4],
-    /// Number of pairs with finite products.
     kept: usize,
 }
 
@@ -77,8 +72,8 @@ impl Sums {
         }
     }
 
-    /// Adds the pair at noise `e`, whose Hessians are adjacent in the columns of `product` from `first` on. Omits the
-    /// pair if they are not finite.
+    /// The Hessians of the pair are adjacent in the columns of `product` from `first` on. A pair with non-finite
+    /// products is omitted.
     fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
         let dim = sd.len();
         let rows = || product.chunks(product.len() / dim);
@@ -108,7 +103,6 @@ impl Sums {
         }
     }
 
-    /// The blocks with their noise. `None` without any pair.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,
@@ -130,7 +124,7 @@ impl Sums {
             for j in 0..dim {
                 let at = i * dim + j;
                 let off = square[at] / kept as f64;
-                // The scatter of a pair's contribution, minus the control variate.
+                // The scatter is that of a pair's contribution minus the control variate.
                 let m = 2.0 * found.mean[at];
                 let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
                 let logs = squares[1][at] - 2.0 * m * squares[2][at] + m * m * squares[3][at];
@@ -151,8 +145,8 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws with the purpose curvature and the key `key`, whose
-    /// position `records` receives, and the number of products. `None` if no pair of draws has finite products.
+    /// Estimates the blocks at the mean field `omega` from `draws` draws, and returns them with the number of products.
+    /// Returns `None` if no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
         omega: &[f64],
@@ -173,7 +167,7 @@ impl Explicit {
             iteration: key,
         };
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
-        // Both draws of whole pairs per call, lane by lane with all unit vectors.
+        // Each call takes both draws of whole pairs, lane by lane with all unit vectors.
         let together = (block_lanes(dim) / (2 * dim)).clamp(1, pairs);
         let mut products = 0;
         let mut e = vec![0.0; dim];
@@ -216,7 +210,6 @@ impl Explicit {
         (sums.average(&sd), products)
     }
 
-    /// Sums of squares of `cross` and `logs`, with means in units of their scales.
     fn sizes(&self, sd: &[f64]) -> [f64; 2] {
         let dim = sd.len();
         let cross = self.cross.chunks(dim).zip(sd);
@@ -226,7 +219,6 @@ impl Explicit {
         ]
     }
 
-    /// Averages in a new estimate.
     pub(crate) fn blend(&mut self, new: &Self) {
         let share = new.weight / (self.weight + new.weight);
         let pairs = [
@@ -245,12 +237,10 @@ impl Explicit {
         self.weight = (self.weight + new.weight).min(MEMORY * new.weight);
     }
 
-    /// Solves the subproblem at the mean field `omega` exactly. If curvatures exceed `largest`, the model is scaled
-    /// down.
     pub(crate) fn solve(&self, omega: &[f64], g: &[f64], radius: f64, largest: f64) -> Solution {
         let dim = omega.len() / 2;
         let n = 2 * dim;
-        // Coordinates in which the region is a ball.
+        // The region is a ball in these coordinates.
         let scale: Vec<f64> = (0..n)
             .map(|i| {
                 if i < dim {
@@ -319,7 +309,6 @@ impl Explicit {
     }
 }
 
-/// Makes a square matrix symmetric.
 fn symmetrise(a: &mut [f64], n: usize) {
     for i in 0..n {
         for j in 0..i {
@@ -428,7 +417,7 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// The step of an explicit Hessian inside the region solves `B s = g`, where B is applied by brute force.
+    /// Applies B by brute force. The step of an explicit Hessian inside the region solves `B s = g`.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();
@@ -463,7 +452,7 @@ mod tests {
         let found = found.unwrap();
         let off = residual(&density, &omega, &found);
         assert!(off < 0.03, "{off}");
-        // Averages of small samples approach the same.
+        // Averages of small samples converge to the same Hessian.
         let mut average: Option<Explicit> = None;
         for key in 0..8 {
             let (new, _) = Explicit::estimate(&density, &omega, source(), key, 2048, None);
@@ -477,7 +466,6 @@ mod tests {
         assert_eq!(average.weight, 8.0 * 2048.0);
     }
 
-    /// The stated noise of an estimate matches the scatter of estimates from other draws.
     #[test]
     fn estimates_know_their_noise() {
         let density = Chain(4);
@@ -495,7 +483,8 @@ mod tests {
             let off = found.sizes(&sd);
             (0..2).for_each(|k| observed[k] += off[k]);
         }
-        // The stated noise of the covariances is too large by the part that their diagonal shares with the mean's.
+        // The stated noise of the covariances is too large by the part that their diagonal shares with the noise of the
+        // mean.
         for (k, most) in [(0, 1.2), (1, 1.6)] {
             let ratio = stated[k] / observed[k];
             assert!(ratio > 0.8 && ratio < most, "block {k}: {ratio}");

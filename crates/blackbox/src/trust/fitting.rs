@@ -1,4 +1,4 @@
-//! The start of TrustVI in a fit.
+//! The beginning of TrustVI in a fit.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;

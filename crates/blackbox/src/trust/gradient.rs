@@ -21,26 +21,21 @@ use crate::reduce::{axpy, dot};
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
 
-/// Number of groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
 /// Largest length of a group's gradient relative to the median length.
 const LONGEST: f64 = 4.0;
 
-/// A stochastic gradient of the bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
-    /// The estimate.
     pub mean: Vec<f64>,
-    /// The groups' estimates.
     pub groups: Vec<Vec<f64>>,
-    /// Number of pairs of draws that are omitted because their density or gradient is not finite.
     pub dropped: usize,
 }
 
 impl Gradient {
-    /// The mean over groups, in which no group has more weight than [`LONGEST`] times the median group. If a few draws
-    /// in the tails dominate, the plain mean is not a useful direction.
+    /// Averages the groups so that no group has more weight than [`LONGEST`] times the median group. If a few draws in
+    /// the tails dominate, the plain mean is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -65,7 +60,6 @@ impl Gradient {
         Self::of(groups, dropped)
     }
 
-    /// The mean of groups.
     pub(crate) fn of(groups: Vec<Vec<f64>>, dropped: usize) -> Self {
         let mut mean = vec![0.0; groups[0].len()];
         for group in &groups {
@@ -78,7 +72,7 @@ impl Gradient {
         }
     }
 
-    /// The jackknife's estimate of the squared deviation of the mean, in the norm dual to that of the region.
+    /// Estimates the squared deviation of the mean by the jackknife, in the norm dual to the norm of the region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -91,7 +85,7 @@ impl Gradient {
         sum / (k * (k - 1.0))
     }
 
-    /// The jackknife's standard error of `gᵀs`.
+    /// Estimates the standard error of `gᵀs` by the jackknife.
     pub(crate) fn deviation_along(&self, step: &[f64]) -> f64 {
         let k = self.groups.len() as f64;
         let mean = dot(&self.mean, step);
@@ -104,10 +98,8 @@ impl Gradient {
     }
 }
 
-/// Computes gradients, with reusable scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// If the density is subsampled: the chooser of records, which receives the position of the next draws.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
@@ -130,8 +122,6 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The gradient at `omega` from about `draws` draws with the purpose gradient and the key `key`; `None` if some
-    /// group has no finite draw.
     pub(crate) fn estimate(
         &mut self,
         family: &dyn Family,
@@ -144,7 +134,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         let (dim, rows) = (family.dim(), family.noise_dim());
         let half = draws.div_ceil(2 * GROUPS).max(1);
         let most = (block_lanes(rows.max(dim)) / 2).max(1);
-        // Whole groups per call, or parts of one.
+        // Each call takes whole groups, or a part of one.
         let together = (most / half).clamp(1, GROUPS);
         let part = half.min(most);
         let parameters = family.parameters();
@@ -212,7 +202,6 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         Some(Gradient::clipped(raw, dropped, &metric))
     }
 
-    /// Values, gradients and the control variate of one batch. Pairs that are not finite are set to zero.
     fn batch(
         &mut self,
         family: &dyn Family,
@@ -259,7 +248,6 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
             }
         }
         if good.iter().any(|ok| !ok) {
-            // Neighbouring lanes are a pair.
             for pair in good.chunks_mut(2) {
                 let both = pair.iter().all(|&ok| ok);
                 pair.fill(both);
@@ -286,7 +274,6 @@ struct Batch {
     good: Vec<bool>,
 }
 
-/// Some columns of a `rows × lanes` matrix.
 fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<usize>) -> Vec<f64> {
     let mut out = Vec::with_capacity(rows * columns.len());
     for row in matrix.chunks(lanes) {
@@ -295,17 +282,16 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
     out
 }
 
-/// Computes the expectation of the control variate with respect to ω.
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
-        // Mean fields only: E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
+        // A mean field has E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
         Some(hessian) => {
             let dim = family.dim();
             for (i, sd) in family.marginal_sd(omega).iter().enumerate() {
                 out[dim + i] = hessian[i * dim + i] * sd * sd;
             }
         }
-        // The naive gradient of E log q is minus that of the entropy.
+        // The naive gradient of E log q is minus the gradient of the entropy.
         None => {
             family.add_entropy_gradient(omega, out);
             out.iter_mut().for_each(|x| *x = -*x);
@@ -313,7 +299,6 @@ fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, o
     }
 }
 
-/// The regression coefficient of the groups' gradients on their control variates, in [0, 1].
 fn regress(family: &dyn Family, omega: &[f64], raw: &[Vec<f64>], variate: &[Vec<f64>]) -> f64 {
     let centred = |groups: &[Vec<f64>]| {
         let mean = Gradient::of(groups.to_vec(), 0).mean;
@@ -396,8 +381,8 @@ mod tests {
         );
     }
 
-    /// Over many samples the mean agrees with that of a large sample, and the jackknife's deviation agrees with the
-    /// observed one.
+    /// Over many samples, the mean agrees with the mean of a large sample, and the jackknife's deviation agrees with
+    /// the observed deviation.
     #[test]
     fn the_jackknife_knows_the_noise() {
         let density = Scalar(EightSchools { centred: false });
@@ -432,7 +417,7 @@ mod tests {
             );
             let mut scaled = vec![0.0; mean.len()];
             metric(&mean, &mut scaled);
-            // The mean of 200 has a 200th of the squared noise.
+            // The mean of 200 samples has a 200th of the squared noise.
             let off = dot(&mean, &scaled) * samples as f64 / observed;
             assert!(off < 3.0, "{off}");
         }

@@ -1,24 +1,23 @@
-//! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe,
-//! NeurIPS 2017).
+//! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe, NeurIPS 2017).
 //!
 //! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
 //! where g and H are estimated from fresh draws. It accepts a step if the change of the bound on new draws, the same at
 //! both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction m′ corrected for noise. The region may
-//! then grow. Otherwise it shrinks. Sample sizes adapt: that of the gradient by the jackknife rule, and that of the
-//! assessment by Inequalities 11 and 13.
+//! then grow. Otherwise it shrinks. The sample size of the gradient adapts by the jackknife rule, and the sample size
+//! of the assessment by Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `settings` | [`TrustSettings`]: Table 1 with ranges and defaults |
 //! | `algorithm` | [`Trust`]: the iteration |
-//! | `state` | [`TrustState`]: what it carries on |
-//! | `stopping` | when it is over |
+//! | `state` | [`TrustState`]: the state between iterations |
+//! | `stopping` | the stopping rule |
 //! | `subproblem` | the maximiser of the model in the region: Krylov subspaces, the secular equation |
 //! | `explicit` | Hessians of mean fields in blocks, where their dimension allows |
 //! | `gradient` | gradients with the jackknife's estimate of their noise |
 //! | `assessment` | the change of the bound on matched fresh draws |
 //! | `quadratic` | the control variate of that change |
-//! | `sampling` | how many draws gradients and assessments need |
+//! | `sampling` | the numbers of draws of gradients and assessments |
 //! | `subsampled` | `Subsampled`: minibatches of records, one for every pair of draws |
 //! | `draws` | mirrored pairs in blocks of bounded memory |
 //! | `paper` | [`PaperTrust`]: Algorithm 1 as printed, without the choices below |
@@ -32,8 +31,8 @@
 //! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, m′ is replaced by `m̃ = m′ max(1 − v/‖g‖²,
 //!   0.001)`, where v is the jackknife's squared noise of g, because steps do not achieve the gains that a noisy
 //!   gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
-//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, up to a limit. The
-//!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
+//! * **Sample sizes** are the sizes of the last step, doubled or halved according to the inequalities, up to a limit.
+//!   The assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
 //! * **Gradients** are means of groups, and no group has more than four times the weight of the median group. This
 //!   limit biases the gradients, and Condition 2 is not guaranteed for heavy tails.
 //! * **Radius**: after an accepted step the radius grows only if the step ended on the boundary. In regions beyond δₖ⁻

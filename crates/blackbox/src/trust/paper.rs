@@ -1,13 +1,14 @@
-//! TrustVI as printed: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
+//! TrustVI as published: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
 //!
-//! | rule | here |
+//! | rule | implementation |
 //! | --- | --- |
 //! | lengths | Euclidean in ω |
-//! | gradient | the mean of independent draws, at least a minibatch of 256; the next has twice or half as many by the jackknife's bound on its norm |
-//! | Hessian | products with 85 draws, which serve for two iterations where the first step is refused |
-//! | N_k | doubled within the iteration until Inequalities 11 and 13 hold with the variance of the draws in hand; it begins at 128, or where the last one ended, halved where that was more than a minibatch of a gradient and twice what was asked for |
+//! | gradient | the mean of at least 256 independent draws; the jackknife's bound doubles or halves their number |
+//! | Hessian | products with 85 draws, reused for a second iteration if the first step is rejected |
+//! | N_k | doubled within the iteration until Inequalities 11 and 13 hold with the variance of the current draws |
+//! | first N_k of an iteration | the last N_k, at least 128; halved if it exceeds 256 and twice the required number |
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
-//! | radius | γδ, at most δ_max, after a step that is taken; δ/γ after one that is refused |
+//! | radius | γδ, at most δ_max, after an accepted step; δ/γ after a rejected step |
 //!
 //! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
 //! Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it does.
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,19 +41,17 @@ use super::settings::TrustSettings;
 use super::stopping::is_near;
 use super::subproblem::{Effort, Solution, krylov};
 
-/// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Radius, in units of ω, below which steps have no length.
+/// Radius in units of ω below which a run counts as stalled.
 const NOTHING: f64 = 1e-12;
 
-/// Settings of [`PaperTrust`].
+/// The settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// The parameters of Table 1, and sample sizes.
+    /// The parameters of Table 1, and the numbers of draws.
     pub trust: TrustSettings,
 }
 
@@ -63,7 +62,7 @@ impl Default for PaperTrustSettings {
 }
 
 impl PaperTrustSettings {
-    /// The parameters of these settings, with the minibatches of the paper.
+    /// Creates settings with these parameters and the minibatches of the paper.
     pub fn of(trust: TrustSettings) -> Self {
         Self {
             trust: TrustSettings {
@@ -79,7 +78,7 @@ impl MethodSettings for PaperTrustSettings {
     const NAME: &'static str = "trust-paper";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()
     }
 
@@ -101,14 +100,15 @@ impl Fitting for PaperTrustSettings {
     }
 }
 
-/// The state of a run between iterations.
+/// The state of a [`PaperTrust`] run between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperTrustState {
     omega: Vec<f64>,
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration in which the current Hessian was drawn, and number of iterations that have used it at the current ω.
+    /// The iteration in which the current Hessian was drawn. `uses` counts the iterations that have used it at the
+    /// current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -152,7 +152,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// The algorithm, whose output is ω.
+/// TrustVI as published, whose output is ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -162,7 +162,6 @@ pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// ℓ′, and the number of draws from which it was estimated.
 struct Assessed {
     change: Estimate,
     draws: usize,
@@ -170,7 +169,7 @@ struct Assessed {
 }
 
 impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -188,7 +187,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective on `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,
@@ -205,7 +203,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// The gradient of the bound in the groups of the jackknife; `None` if it is not finite.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);
@@ -224,7 +221,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Some(Gradient::of(groups, 0))
     }
 
-    /// s_k.
     fn propose(&self, state: &mut PaperTrustState, g: &[f64], iteration: u64) -> Solution {
         state.uses += 1;
         if state.uses == 1 || state.uses > USES {
@@ -251,7 +247,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, estimated from the number of draws that the inequalities require.
+    /// Estimates ℓ′ from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,
@@ -305,7 +301,6 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// Sample sizes of the next iteration.
     fn resize(&self, state: &mut PaperTrustState, norm: f64, noise: f64, found: Option<&Assessed>) {
         let next = next_gradient_draws(state.gradient_draws, norm, noise);
         let settings = &self.settings;

@@ -1,29 +1,29 @@
-//! Sample sizes: the number of draws of a gradient and of an assessment.
+//! The numbers of draws of gradients and of assessments.
 
 use super::settings::TrustSettings;
 
 /// The quantities of an iteration that Inequalities 11 and 13 need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// m′, the predicted improvement.
+    /// The predicted improvement m′.
     pub predicted: f64,
-    /// δ.
+    /// The radius δ.
     pub radius: f64,
-    /// σ², the variance of the observed change for a single draw, estimated after the sample was drawn.
+    /// The variance σ² of the observed change for a single draw, estimated after the sample was drawn.
     pub variance: f64,
-    /// Estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of the
-    /// squared norm.
+    /// An estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of
+    /// the squared norm.
     pub gradient_squared: f64,
-    /// Estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the current
-    /// model.
+    /// An estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the
+    /// current model.
     pub curvature: f64,
 }
 
-/// The smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
+/// Computes the smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
 ///
 /// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. The right side
 /// has one local maximum in y. With `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
-/// log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. The zero is found by bisection.
+/// log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. Bisection finds the zero.
 ///
 /// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. It contains the
 /// unobservable ‖∇L‖, L and κ_H; see [`Situation`] for their estimates.
@@ -67,7 +67,7 @@ pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     needed.max(small).max(2.0)
 }
 
-/// δₖ⁻ of Equation 3.
+/// Computes δₖ⁻ of Equation 3.
 pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
     let s = settings;
     let slopes = s.nu2 * s.nu3 * at.gradient_squared.sqrt()
@@ -77,8 +77,6 @@ pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// The number of draws of the next assessment: doubled if it was below `required`, and halved if it was more than twice
-/// `required`.
 pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
@@ -92,8 +90,8 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
 /// Ratio of observed to predicted improvement above which the model is trusted in larger regions.
 const GOOD: f64 = 0.75;
 
-/// The radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of observed
-/// to predicted improvement. `after_rejection` says whether the previous step was rejected.
+/// Computes the radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of
+/// observed to predicted improvement. `after_rejection` says whether the previous step was rejected.
 ///
 /// In regions of at most δₖ⁻ (`small`) the radius grows by the factor γ, as the proof of convergence requires. In
 /// larger regions it grows only if the model was good and the previous step was not rejected. This can only increase
@@ -112,7 +110,7 @@ pub(crate) fn radius_after_success(
     }
 }
 
-/// The radius after a rejected step of length `norm`.
+/// Computes the radius after a rejected step of length `norm`.
 ///
 /// The parabola through the bound at both ends of the step, with the gradient's `slope` at the beginning, has its
 /// maximum at some fraction of the step. The region shrinks to that fraction, by at least the factor γ and at most γ².
@@ -141,8 +139,7 @@ const SHORT: f64 = 2.0;
 /// Length of a gradient, in standard deviations, above which the next gradient gets half as many draws.
 const LONG: f64 = 8.0;
 
-/// The number of draws of the next gradient, by the jackknife rule: `deviation` bounds the standard deviation of the
-/// gradient's norm.
+/// By the jackknife rule, `deviation` bounds the standard deviation of the gradient's norm.
 pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
     if norm < SHORT * deviation {
         2 * draws
@@ -175,7 +172,7 @@ mod tests {
                 lambda: 0.1,
                 alpha: 0.5,
                 eta: 0.5,
-                // Omits Inequality 13.
+                // A δ⁻ this small excludes Inequality 13.
                 delta_minus: 1e-9,
                 ..TrustSettings::default()
             },
@@ -237,7 +234,7 @@ mod tests {
         assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.9, true), 3.0);
         assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.5, false), 3.0);
         assert_eq!(radius_after_success(&s, 3.0, 4.0, 0.5, true), 6.0);
-        // 2t − 3t² has its maximum at a third; its end is −1.
+        // The parabola 2t − 3t² has its maximum at a third, and is −1 at the end.
         let refused =
             |radius, small, change| radius_after_refusal(&s, radius, 3.0, small, 2.0, change);
         assert!((refused(6.0, 1.0, -1.0) - 1.0).abs() < 1e-12);
@@ -259,7 +256,7 @@ mod tests {
         accepted * goes + (1.0 - accepted) * stays
     }
 
-    /// Lemma 1 on a noisy quadratic: for any Hessian of the model and any gradient, the potential grows by λδ² in
+    /// By Lemma 1, for any Hessian of the model and any gradient, the potential of a noisy quadratic grows by λδ² in
     /// expectation, over the range of changes for which Inequality 11 implies it.
     #[test]
     fn the_potential_grows_whatever_the_model() {

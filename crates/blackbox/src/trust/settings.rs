@@ -1,25 +1,27 @@
-//! Settings of a run: the parameters of Table 1 with ranges and defaults, and the sample sizes.
+//! The settings of TrustVI: the parameters of Table 1 of the paper, and the sample sizes.
 //!
-//! The paper gives ranges and no defaults. Our defaults, with reasons:
+//! The paper gives ranges and no defaults. The defaults of Jensen are:
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
 //! | η | (0, ½] | 0.3 | accepts steps of mediocre models; N_k grows as 1/η² |
 //! | γ | (1, ∞) | 2 | the usual factor of trust regions |
-//! | λ | (0, ∞) | 10⁻¹⁰ | a step is refused unseen if its model gains less than λδ²/η nats: never before convergence at radii met in practice |
-//! | α | (λ/(1 − γ⁻²), ∞) | ½ | ½δ² nats are the divergence of a step on the boundary; the larger α, the fewer draws Inequality 11 asks for |
-//! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then asks for few draws wherever the gradient is known at all |
-//! | ν₂ | (0, 1) | 0.5 | a good gradient is no shorter than half the true one |
-//! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
-//! | ζ₀ | (½, 1) | 0.9 | the doubling rule keeps gradients better than that |
+//! | λ | (0, ∞) | 10⁻¹⁰ | steps with a predicted gain below λδ²/η nats are not assessed |
+//! | α | (λ/(1 − γ⁻²), ∞) | ½ | ½δ² nats are the divergence of a step on the boundary |
+//! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then requires few draws once the gradient exceeds its noise |
+//! | ν₂ | (0, 1) | 0.5 | a good gradient is at least half as long as the true one |
+//! | ν₃ | (0, 1 − η − ν₁) | 0.2 | the angle of a good gradient to the true one is below about 50° |
+//! | ζ₀ | (½, 1) | 0.9 | the doubling rule makes gradients more precise than that |
 //! | ζ₁ | (1/(2ζ₀), 1) | 0.8 | ζ₀ζ₁ = 0.72 > ½ |
-//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the current scales only broken models reach it |
+//! | κ_H | \[0, ∞) | 10¹⁶ | larger curvatures are scaled down; only invalid models have them |
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
-//! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
+//! | δ_max | (0, ∞) | 10⁶ | longer steps would change ω beyond the range of numbers |
 //!
-//! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
-//! units of the data.
+//! At usual radii, λ excludes no step before convergence. A larger α reduces the number of draws that Inequality 11
+//! requires. Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them
+//! depends on the units of the data.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::MethodSettings;
@@ -28,52 +30,52 @@ use super::draws::BLOCK_LANES;
 
 use crate::calls::PRODUCT_BATCH;
 
-/// Settings of [`Trust`](super::Trust).
+/// The settings of [`Trust`](super::Trust).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrustSettings {
-    /// η, the required share of the predicted improvement.
+    /// The required share η of the predicted improvement.
     pub eta: f64,
-    /// γ, the factor by which the region grows and shrinks.
+    /// The factor γ by which the region grows and shrinks.
     pub gamma: f64,
-    /// λ. Steps with `η m′ < λ δ²` are rejected without an assessment.
+    /// The parameter λ. TrustVI rejects steps with `η m′ < λ δ²` without an assessment.
     pub lambda: f64,
-    /// α, the weight of δ² in the potential `φ = L − α δ²`.
+    /// The weight α of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
-    /// ν₁ of Inequality 13.
+    /// The parameter ν₁ of Inequality 13.
     pub nu1: f64,
-    /// ν₂ of Condition 2: the norm of a good gradient.
+    /// The parameter ν₂ of Condition 2, which concerns the norm of a good gradient.
     pub nu2: f64,
-    /// ν₃ of Condition 2: the direction of a good gradient.
+    /// The parameter ν₃ of Condition 2, which concerns the direction of a good gradient.
     pub nu3: f64,
-    /// ζ₀, the probability of a good gradient.
+    /// The probability ζ₀ of a good gradient.
     pub zeta0: f64,
-    /// ζ₁, the probability of accepting a good step.
+    /// The probability ζ₁ of accepting a good step.
     pub zeta1: f64,
-    /// κ_H, the largest curvature of a model, in the metric of the region.
+    /// The largest curvature κ_H of a model, in the metric of the region.
     pub kappa_h: f64,
-    /// δ⁻, the largest radius at which Inequality 13 is enforced; infinite by default.
+    /// The largest radius δ⁻ at which TrustVI enforces Inequality 13, infinite by default.
     #[serde(with = "unbounded")]
     pub delta_minus: f64,
-    /// δ_max, the largest radius.
+    /// The largest radius δ_max.
     pub delta_max: f64,
-    /// δ₀, the initial radius. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
+    /// The initial radius δ₀. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
-    /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
-    /// draws if necessary. Far from an optimum fewer draws suffice.
+    /// The initial and smallest number of draws of a gradient, a quarter of the paper's minibatch. The jackknife rule
+    /// adds draws if necessary. Far from an optimum fewer draws suffice.
     pub gradient_draws: usize,
-    /// Number of draws for Hessian-vector products.
+    /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
+    /// The initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
     /// optimum few draws suffice.
     pub change_draws: usize,
-    /// Largest number of draws of a gradient or of an assessment.
+    /// The largest number of draws of a gradient or of an assessment.
     pub max_draws: usize,
-    /// Largest dimension at which a mean field's Hessian is formed explicitly.
+    /// The largest dimension at which TrustVI forms a mean field's Hessian explicitly.
     pub explicit_limit: usize,
-    /// Improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A loss
-    /// of 0.0003 nats moves a mean by 0.024 standard deviations.
+    /// The improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A
+    /// loss of 0.0003 nats moves a mean by 0.024 standard deviations.
     pub tolerance: Option<f64>,
-    /// Largest number of iterations.
+    /// The largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -105,12 +107,12 @@ impl Default for TrustSettings {
 }
 
 impl TrustSettings {
-    /// The tolerance in nats for d coordinates.
+    /// Returns the tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
         self.tolerance.unwrap_or((3.0 * dim as f64 / 1e4).max(0.01))
     }
 
-    /// τ₁ and τ₂ of Equation 12.
+    /// Returns τ₁ and τ₂ of Equation 12.
     pub fn tau(&self) -> (f64, f64) {
         let shrunk = self.gamma.powi(-2);
         (
@@ -123,17 +125,18 @@ impl TrustSettings {
 impl MethodSettings for TrustSettings {
     const NAME: &'static str = "trust";
 
-    /// Checks the ranges of Table 1 and that counts are positive.
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
-                format!("the setting {name} is {x}, but must be between {low} and {high}")
+                SettingError::new(format!(
+                    "the setting {name} is {x}, but must be between {low} and {high}"
+                ))
             })
         };
         let inf = f64::INFINITY;
         if self.eta == 0.5 {
-            // The only closed end of a finite range.
+            // The other end of a finite range is open.
         } else {
             open("eta", self.eta, 0.0, 0.5)?;
         }
@@ -169,25 +172,25 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
+    /// The method processes draws in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
 }
 
-/// Settings of TrustVI on minibatches of records.
+/// The settings of TrustVI on minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
-    /// Settings of the method.
+    /// The settings of the method.
     pub trust: TrustSettings,
-    /// Number of records per minibatch.
+    /// The number of records per minibatch.
     pub batch: usize,
 }
 
 impl MethodSettings for RecordTrust {
     const NAME: &'static str = TrustSettings::NAME;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()
     }
 
@@ -245,7 +248,7 @@ mod tests {
         for (name, change) in wrong {
             let mut settings = usual;
             change(&mut settings);
-            let error = settings.validate().unwrap_err();
+            let error = settings.validate().unwrap_err().to_string();
             assert!(error.contains(&format!("setting {name} ")), "{error}");
         }
     }
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn tau_by_hand() {
-        // α = 2, γ = 2, λ = 1: the example at which Lemma 1 fails outside its range.
+        // The example α = 2, γ = 2, λ = 1, at which Lemma 1 fails outside its range.
         let settings = TrustSettings {
             alpha: 2.0,
             lambda: 1.0,

@@ -1,4 +1,4 @@
-//! The state of a run between iterations.
+//! The state of TrustVI between iterations.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
@@ -8,42 +8,32 @@ use crate::engine::MethodState;
 use super::explicit::Explicit;
 use super::settings::TrustSettings;
 
-/// State of [`Trust`](super::Trust).
+/// The state of [`Trust`](super::Trust).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustState {
     pub(super) omega: Vec<f64>,
     pub(super) radius: f64,
     pub(super) gradient_draws: usize,
     pub(super) change_draws: usize,
-    /// Ratio of the number of draws of a Hessian to the default number.
     pub(super) boost: usize,
-    /// The explicit Hessian, if there is one.
     pub(super) explicit: Option<Explicit>,
-    /// Iteration in which the current Hessian was drawn. 0 before the first.
+    /// The iteration in which the current Hessian was drawn, or 0 before the first.
     pub(super) hessian: u64,
-    /// Whether the Hessian was drawn far from the optimum.
     pub(super) far: bool,
-    /// Number of iterations that used it at the current ω.
     pub(super) uses: u64,
-    /// Length of the step that led to the current ω.
     pub(super) moved: f64,
-    /// Number of consecutive rejections.
     pub(super) rejected: u64,
-    /// Whether subproblems are solved accurately.
     pub(super) fine: bool,
-    /// Number of consecutive iterations for which the stopping rule held.
     pub(super) quiet: u64,
-    /// Number of iterations with the largest sample sizes.
     pub(super) at_limit: u64,
-    /// Number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
+    /// The number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
     pub(super) cramped: u64,
-    /// Last predicted improvement and its standard error.
+    /// The last predicted improvement and its standard error, in nats.
     pub(super) gap: [f64; 2],
     pub(super) calls: Calls,
 }
 
 impl TrustState {
-    /// The initial state of a run from `omega`.
     pub(super) fn at(omega: Vec<f64>, settings: &TrustSettings) -> Self {
         Self {
             omega,
@@ -66,7 +56,6 @@ impl TrustState {
         }
     }
 
-    /// The averaged Hessian of the log density, if it is explicit.
     pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
         self.explicit
             .as_ref()

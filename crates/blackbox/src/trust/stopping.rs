@@ -1,5 +1,5 @@
-//! The end of a run. A run stops if the predicted gain of a Newton step is within the tolerance, or if there is
-//! evidence that it never will be.
+//! The stopping rule of a run. A run stops if the predicted gain of a Newton step is within the tolerance, or if there
+//! is evidence that it never will be.
 
 use jensen_run::{Evidence, Limit, Status};
 
@@ -8,22 +8,17 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// Number of consecutive rejections after which the model is no longer trusted.
 pub(super) const PATIENCE: u64 = 40;
 
-/// Number of iterations near the optimum with the largest samples after which the noise counts as too large for the
-/// tolerance.
+/// Iterations near the optimum with the largest samples after which the noise counts as too large for the tolerance.
 const AT_LIMIT: u64 = 12;
 
-/// Number of consecutive iterations without a gain above the tolerance in the region, although the model's maximiser is
-/// outside, after which the model is rejected too.
+/// Consecutive iterations without a gain above the tolerance in the region, although the model's maximiser is outside,
+/// after which the model is rejected too.
 const CRAMPED: u64 = 6;
 
-/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Whether the fit has ended after an iteration, either within `tolerance` nats or because it cannot reach the
-/// tolerance.
 pub(super) fn judge(
     settings: &TrustSettings,
     tolerance: f64,
@@ -97,7 +92,7 @@ pub(super) fn judge(
 /// size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
-        // The deviation is that of the step. For a longer step it grows with the predicted gain.
+        // The deviation belongs to the step. For a longer step it grows with the predicted gain.
         let longer = (gain / solution.predicted).max(1.0);
         gain.max(solution.predicted) + longer * deviation <= tolerance
     })

@@ -1,47 +1,43 @@
-//! The trust-region subproblem: maximise `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, where B is the negated Hessian.
+//! The trust-region subproblem: the maximisation of `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, where B is the negated
+//! Hessian.
 //!
 //! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, where `B + αP` is positive semidefinite, and α = 0 unless s is
-//! on the boundary (Equations 44 and 45 of the paper print H instead of −H). Two solvers:
+//! on the boundary (Equations 44 and 45 of the paper print H instead of −H). There are two solvers:
 //!
 //! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
 //!   the Lanczos vectors are stored and reorthogonalised, and a single recurrence serves both. While the tridiagonal
-//!   model is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's
-//!   conjugate gradients; from then on it is the maximiser of the model over the part of the subspace in the region,
-//!   including negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
+//!   model is positive definite with its maximiser inside the region, the iterate is the iterate of Steihaug's and
+//!   Toint's conjugate gradients. From then on it is the maximiser of the model over the part of the subspace in the
+//!   region, including negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
 //! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact even in the hard case (Moré
 //!   and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
 use crate::reduce::{axpy, dot};
 
-/// A solution of the subproblem.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
-    /// s.
     pub step: Vec<f64>,
-    /// `m(s)`, the predicted improvement.
+    /// The predicted improvement `m(s)`.
     pub predicted: f64,
-    /// `‖s‖_P`.
+    /// The norm `‖s‖_P`.
     pub norm: f64,
     /// Whether the region is active (α > 0).
     pub bounded: bool,
-    /// The model's prediction without the region, if the model is known to be concave.
+    /// The model's prediction without the region, or `None` if the model is not known to be concave.
     pub unbounded: Option<f64>,
-    /// Number of products with B.
     pub products: u64,
     /// An estimate of the largest curvature of B in absolute value, relative to P.
     pub curvature: f64,
 }
 
-/// The required accuracy and the budget of [`krylov`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Residual relative to the gradient, in the norm dual to the region's.
+    /// The residual relative to the gradient, in the norm dual to the region's norm.
     pub refine: f64,
-    /// Largest number of products.
     pub max_products: usize,
 }
 
-/// Largest number of values in the stored Lanczos vectors, in total.
+/// Largest number of values in all stored Lanczos vectors.
 const KEPT: usize = 1 << 23;
 
 /// Solves the subproblem in Krylov subspaces. `product` writes B v, and `metric` writes P⁻¹ r.
@@ -54,7 +50,7 @@ pub(crate) fn krylov(
 ) -> Solution {
     let n = g.len();
     let most = effort.max_products.min((KEPT / n).max(16)).min(n).max(1);
-    // q are orthonormal in P, w = P q; T is tridiagonal with `diagonal` and `beside`.
+    // The vectors q are orthonormal in P, and w = P q. T is tridiagonal with `diagonal` and `beside`.
     let (mut q, mut w): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
     let (mut diagonal, mut beside): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut t = g.to_vec();
@@ -142,7 +138,7 @@ struct Inner {
     bounded: bool,
 }
 
-/// The subproblem of a tridiagonal matrix with gradient `length e₁`.
+/// Solves the subproblem of a tridiagonal matrix with the gradient `length e₁`.
 fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
     let k = diagonal.len();
     let mut g = vec![0.0; k];
@@ -198,8 +194,8 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
 /// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` if that matrix is not positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
-/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `spread`
-/// bounds the norm of B. Returns h and α.
+/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`, where `spread` bounds the
+/// norm of B. Returns h and α.
 pub(crate) fn secular(
     solve: &mut ShiftedSolve<'_>,
     g: &[f64],
@@ -212,7 +208,7 @@ pub(crate) fn secular(
     {
         return (h, 0.0);
     }
-    // The solution's shift is in (low, high]. At high the matrix is definite and the step inside.
+    // The solution's shift is in (low, high]. At `high` the matrix is definite and the step is inside the region.
     let (mut low, mut high) = (
         0.0f64,
         1.0001 * spread + norm(g) / radius + f64::MIN_POSITIVE,
@@ -245,7 +241,7 @@ pub(crate) fn secular(
         if high - low <= 1e-14 * high {
             break;
         }
-        // Geometric while the bracket spans magnitudes, arithmetic afterwards.
+        // The bisection is geometric while the bracket spans magnitudes, and arithmetic afterwards.
         shift = if low > 0.0 && high > 4.0 * low {
             (low * high).sqrt()
         } else if low == 0.0 && high > 1e-12 * spread {
@@ -254,8 +250,8 @@ pub(crate) fn secular(
             0.5 * (low + high)
         };
     }
-    // The hard case: the shift is the negated least eigenvalue and the step falls short; its
-    // eigenvector leads to the boundary.
+    // In the hard case, the shift is the negated least eigenvalue and the step is too short. Its eigenvector leads to
+    // the boundary.
     let mut h = match inside {
         Some(h) => h,
         None => match solve(high, g) {

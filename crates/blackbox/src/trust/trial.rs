@@ -7,17 +7,13 @@ use super::gradient::Gradient;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// The state of an iteration before its trial step.
 pub(super) struct Proposal {
     pub(super) gradient: Gradient,
     pub(super) solution: Solution,
-    /// Squared length of the gradient in the metric.
     pub(super) squared: f64,
-    /// The squared noise in it.
     pub(super) noise: f64,
-    /// Standard error of the predicted improvement.
     pub(super) deviation: f64,
-    /// The predicted improvement minus the part that noise in the gradient causes.
+    /// The predicted improvement minus the part due to noise in the gradient.
     pub(super) promised: f64,
 }
 
@@ -39,16 +35,13 @@ impl Proposal {
     }
 }
 
-/// The outcome of the trial.
 pub(super) struct Trial {
-    /// The change of the bound, if it was assessed.
     pub(super) found: Option<Assessment>,
-    /// Number of draws that Inequalities 11 and 13 require for an assessment.
+    /// The number of draws that Inequalities 11 and 13 require for an assessment.
     pub(super) required: Option<f64>,
     pub(super) accepted: bool,
-    /// Whether the predicted gain is within the tolerance.
     pub(super) near: bool,
-    /// δₖ⁻.
+    /// The radius δₖ⁻.
     pub(super) small: f64,
 }
 

@@ -1,11 +1,11 @@
-//! ADVI against a plain transcription of its definition, one draw and one coordinate at a time.
+//! ADVI, compared with a plain transcription of its definition, one draw and one coordinate at a time.
 
 use jensen_blackbox::{Advi, AdviSettings, FamilyKind, MethodState, NoisePurpose, NoiseSource};
 use jensen_math::simd::Simd;
 use jensen_run::Algorithm;
 use jensen_testkit::CorrelatedGaussian;
 
-/// Independent normals with these means and standard deviations, so that a gradient is one line.
+/// The means and standard deviations of independent normals, so that a gradient is one line.
 const TARGET: [(f64, f64); 2] = [(3.0, 0.5), (-1.0, 2.0)];
 
 fn density() -> CorrelatedGaussian {
@@ -20,7 +20,7 @@ fn source() -> NoiseSource {
     NoiseSource::new(2, Simd::detect())
 }
 
-/// `steps` ascent steps of size η from zero on the draws of a purpose and iterations from `first` on.
+/// Takes `steps` steps of size η from zero, on the draws of a purpose and iterations from `first` on.
 fn transcription(eta: f64, purpose: NoisePurpose, first: u64, steps: u64) -> Vec<f64> {
     let mut omega = [0.0f64; 4];
     let mut s = [0.0f64; 4];
@@ -100,7 +100,7 @@ fn the_step_size_search_follows_the_definition() {
             bounds.push(step.record.elbo.unwrap());
         }
     }
-    // The η whose successor was the first to end lower.
+    // The chosen η is the first one whose successor ended lower.
     let fell = bounds.windows(2).position(|w| w[1] < w[0]).unwrap();
     assert_eq!(bounds.len(), fell + 2);
     assert_eq!(chosen, Some(etas[fell]));

@@ -1,4 +1,4 @@
-//! Local parameters given global ones: funnels with known answers, the policy's choice, resuming and threads.
+//! Local parameters given global parameters: funnels with known answers, the policy's choice, resuming and threads.
 
 use std::sync::Arc;
 
@@ -114,7 +114,6 @@ fn run(density: &Funnel, settings: &Settings, budget: u64, resume: Option<Checkp
     }
 }
 
-/// A funnel of many coordinates, few of them observed.
 fn large(locals: usize) -> Funnel {
     Funnel {
         locals,
@@ -122,7 +121,8 @@ fn large(locals: usize) -> Funnel {
     }
 }
 
-/// The mean and sd of v, the sd of an x that is not observed, and the log evidence, by quadrature over v.
+/// The mean and standard deviation of v, the standard deviation of an x that is not observed, and the log evidence, by
+/// quadrature over v.
 fn exact(funnel: &Funnel) -> (f64, f64, f64, f64) {
     let (mut total, mut first, mut second, mut of_x) = (0.0, 0.0, 0.0, 0.0);
     let step = 0.01;
@@ -144,7 +144,6 @@ fn exact(funnel: &Funnel) -> (f64, f64, f64, f64) {
     (mean, sd, (of_x / total).sqrt(), total.ln())
 }
 
-/// Mean and sd of a row.
 fn moments(row: &[f64]) -> (f64, f64) {
     let n = row.len() as f64;
     let mean = row.iter().sum::<f64>() / n;
@@ -164,9 +163,9 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
     };
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    assert_eq!(fit.best().kind, FamilyKind::Conditional);
-    // Scales that follow the neck forever would meet it exactly, and would fit long tails of other global parameters
-    // badly.
+    assert_eq!(fit.best().family, FamilyKind::Conditional);
+    // A family whose scales follow the neck without limit would match this funnel exactly, but fit long tails of other
+    // global parameters badly.
     assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
     let source = NoiseSource::new(7, Simd::detect());
     let draws = fit.approximation().draws(100_000, source);
@@ -188,7 +187,7 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert!(fit.starts.is_empty());
-    assert_eq!(fit.best().kind, FamilyKind::Conditional);
+    assert_eq!(fit.best().family, FamilyKind::Conditional);
     let (mean, sd, of_x, evidence) = exact(&funnel);
     let draws = match &fit.refined {
         Some(refined) => refined.draws.clone(),
@@ -199,7 +198,7 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let (own_mean, own_sd) = moments(draws.lanes().row(0));
     assert!((own_mean - mean).abs() < 0.1 * sd, "{own_mean}, not {mean}");
     assert!((own_sd / sd - 1.0).abs() < 0.05, "{own_sd}, not {sd}");
-    // The tails are shared, so each of these values is accurate to a tenth only.
+    // The tails are shared, so each of these values is accurate only to a tenth.
     let mut variance = 0.0;
     for i in 20..120 {
         let (mean, own) = moments(draws.lanes().row(i));
@@ -213,8 +212,8 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     assert!(error < 0.1, "{}, not {evidence}", bound.mean);
 }
 
-/// From a hundred coordinates on, the policy tries them after the mean field of the starts and before sparse
-/// precisions, which it uses only for fits without refinement.
+/// From a hundred coordinates on, the policy tries conditionally structured Gaussians after the mean field of the
+/// starts. It uses sparse precisions only for fits without refinement.
 #[test]
 fn the_policy_takes_them_before_sparse_precisions() {
     let funnel = large(120);
@@ -224,7 +223,9 @@ fn the_policy_takes_them_before_sparse_precisions() {
             ..Settings::default()
         };
         let fit = run(&funnel, &settings, 1000, None).fit;
-        let kinds: Vec<FamilyKind> = fit.families.iter().map(|family| family.kind).collect();
+        let kinds: Vec<_> = (fit.families.iter())
+            .filter_map(|result| result.family.kind())
+            .collect();
         (kinds, fit.trusted(), !fit.starts.is_empty())
     };
     let first = vec![FamilyKind::MeanField, FamilyKind::Conditional];

@@ -24,7 +24,7 @@ impl ScalarModel for Banana {
     }
 }
 
-/// A distance of 3 ± ½ from the origin.
+/// The distance from the origin is 3 ± ½.
 struct Ring;
 
 impl ScalarModel for Ring {
@@ -73,7 +73,6 @@ fn run(
     })
 }
 
-/// Means and standard deviations of the posterior by smoothed weights of the approximation's draws.
 fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     let count = 40_000;
     let draws = fit.approximation().draws(
@@ -97,14 +96,13 @@ fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     moments.collect()
 }
 
-/// The bound that a family has to reach on a target of log evidence zero.
 struct Bar {
     name: &'static str,
-    /// Largest distance of the bound from it, in nats.
+    /// The largest distance of the bound from the log evidence, in nats.
     distance: f64,
-    /// Nats above the best Gaussian.
+    /// The smallest gain over the bound of the best Gaussian, in nats.
     gain: f64,
-    /// Means and standard deviations, within `near` of the latter.
+    /// Means and standard deviations, both with a tolerance of `near` standard deviations.
     moments: Vec<(f64, f64)>,
     near: f64,
 }
@@ -125,7 +123,7 @@ fn reaches(density: &impl TwiceDifferentiable, kind: FamilyKind, bar: &Bar) {
         found.status
     );
     assert!(found.converged(), "{}", found.status);
-    assert_eq!(found.best().kind, kind);
+    assert_eq!(found.best().family, kind);
     assert!(e.elbo.mean > -bar.distance, "{}: {:?}", bar.name, e.elbo);
     // No bound is above the log evidence.
     assert!(
@@ -197,7 +195,7 @@ fn the_policy_trusts_a_mixture_of_all_modes_and_nothing_less() {
     settings.family = FamilyChoice::Auto;
     let found = run(&two_modes(), &settings, None).unwrap().fit;
     assert!(found.trusted(), "{:?}", found.warnings());
-    assert_eq!(found.best().kind.to_string(), "mixture=8");
+    assert_eq!(found.best().family.to_string(), "mixture=8");
     settings.family = FamilyChoice::Only(FamilyKind::FullRank);
     let found = run(&two_modes(), &settings, None).unwrap().fit;
     assert!(

@@ -1,5 +1,5 @@
-//! Estimators against closed forms: exact where matched noise makes them exact, statistical with
-//! fixed seeds otherwise.
+//! Estimators against closed forms. With matched noise they are exact where possible. Other tests are statistical with
+//! fixed seeds.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ fn target() -> CorrelatedGaussian {
     CorrelatedGaussian::exchangeable(&[1.0, 3.0, 0.2], 0.7)
 }
 
-/// The lower factor of the target's covariance.
 fn exact_factor(scales: &[f64], rho: f64) -> Vec<f64> {
     let d = scales.len();
     let mut l = vec![0.0; d * d];
@@ -47,7 +46,7 @@ fn sticking_the_landing_is_zero_where_q_is_p() {
     let omega = family.assemble(density.mean(), &exact_factor(&[1.0, 3.0, 0.2], 0.7));
     let family: Arc<dyn Family> = Arc::new(family);
     let mut oracle = Oracle::new(&density, family.clone());
-    // Plain draws, no matching: every single draw's gradient vanishes.
+    // The draws are plain and not matched, but the gradient of every single draw vanishes.
     let stream = Stream {
         source: source(),
         purpose: NoisePurpose::Gradient,
@@ -61,15 +60,14 @@ fn sticking_the_landing_is_zero_where_q_is_p() {
         assert!(gradient.iter().all(|g| g.abs() < 1e-12), "{gradient:?}");
         oracle.gradient(Estimator::Naive, &omega, noise, &mut gradient);
         assert!(gradient.iter().any(|g| g.abs() > 1e-3));
-        // And the importance weight is exactly the evidence.
         assert!(oracle.log_weights(&omega, noise)[0].abs() < 1e-12);
     }
 }
 
 #[test]
 fn both_estimators_are_unbiased() {
-    // With matched moments the average over draws is the expectation for a Gaussian target; the
-    // closed form: ∂L/∂μ = −P(μ − m), ∂L/∂λᵢ = 1 − Pᵢᵢ σᵢ².
+    // For a Gaussian target, the average over draws with matched moments is the expectation. Its closed form is ∂L/∂μ =
+    // −P(μ − m), ∂L/∂λᵢ = 1 − Pᵢᵢ σᵢ².
     let density = target();
     let family = FamilyKind::MeanField.build(3);
     let omega = [0.3, 2.0, -0.4, -0.2, 0.5, -1.5f64];
@@ -102,7 +100,7 @@ fn both_estimators_are_unbiased() {
             assert!((g - e).abs() < 1e-10 * (1.0 + e.abs()), "{g} {e}");
         }
     }
-    // Plain draws: the mean of many single-draw gradients within four standard errors.
+    // For plain draws, the mean of many single-draw gradients is within four standard errors.
     for estimator in [Estimator::Naive, Estimator::Stl] {
         let n = 4000;
         let stream = Stream {
@@ -138,7 +136,7 @@ fn the_bound_of_a_gaussian_is_the_closed_form() {
     let evaluation = evaluate(&mut oracle, &omega, source(), 4000);
     let error = (evaluation.elbo.mean - density.mean_field_elbo()).abs();
     assert!(error < 4.0 * evaluation.elbo.standard_error);
-    // Matched draws give it exactly.
+    // Matched draws give the exact bound.
     let mut objective = Objective::new(&density, family, noise(3, 64), 64);
     let exact = -objective.value(&omega);
     assert!((exact - density.mean_field_elbo()).abs() < 1e-10);
@@ -210,7 +208,6 @@ fn objective_derivatives_agree_with_differences() {
     }
 }
 
-/// A standard normal that is NaN for positive first coordinates.
 struct Half;
 
 impl LogDensity for Half {
@@ -246,9 +243,9 @@ fn rejected_lanes_never_reach_a_gradient() {
         &mut gradient,
     );
     assert_eq!(kept, 2);
-    // The two valid draws have gradients 1 and 3; the gradient of λ is the mean of g ε, plus one.
+    // The two valid draws have gradients 1 and 3. The gradient of λ is the mean of g ε, plus one.
     assert_eq!(gradient, [2.0, -4.0]);
-    // Replacing every rejected draw needs further lanes; half of all draws are rejected.
+    // Half of all draws are rejected, so replacing every rejected draw needs further lanes.
     let stream = Stream {
         source: source(),
         purpose: NoisePurpose::Gradient,
@@ -268,7 +265,7 @@ fn rejected_lanes_never_reach_a_gradient() {
 fn draws_extend_and_survive_storage() {
     let family = FamilyKind::LowRank { rank: 2 }.build(4);
     let omega: Vec<f64> = (0..family.parameters()).map(|i| (i as f64).sin()).collect();
-    let approximation = Approximation::new(family.kind(), 4, omega).unwrap();
+    let approximation = Approximation::of(family.clone(), omega).unwrap();
     let identity = Identity {
         algorithm: "saa".into(),
         settings: serde_json::json!({}),

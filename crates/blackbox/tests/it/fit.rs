@@ -1,4 +1,4 @@
-//! Whole fits on densities whose optimum is known, and on those that defeat Gaussians.
+//! Whole fits of densities with a known optimum, and of densities that no Gaussian approximates well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,11 +9,12 @@ use jensen_blackbox::{
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Control, Silent, Status};
 use jensen_testkit::{
-    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Scalar,
+    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Real,
+    Scalar, ScalarModel,
 };
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
-    // The tests of families without refinement; `refined_fits` tests the refinement.
+    // These are tests of families without refinement. `refined_fits` tests the refinement.
     let settings = &Settings {
         refine: RefineSettings::of(RefineWhen::Never),
         ..settings.clone()
@@ -31,7 +32,6 @@ fn only(kind: FamilyKind) -> Settings {
     }
 }
 
-/// The best mean-field bound, from a fit on many more draws to a much smaller tolerance.
 fn best_mean_field(density: &impl TwiceDifferentiable) -> Fit {
     let mut settings = only(FamilyKind::MeanField);
     settings.method = Method::Saa(SaaSettings {
@@ -58,8 +58,8 @@ fn raw_regression() -> LinearRegression {
     LinearRegression { x, y }
 }
 
-/// Log evidence of [`LinearRegression`]'s posterior: flat priors on β and log σ, so that
-/// `∫ = |XᵀX|^(−½) Γ((n − k)/2) / 2 · π^(−(n−k)/2) RSS^(−(n−k)/2)`, here by least squares.
+/// Log evidence of the posterior of [`LinearRegression`], computed by least squares. With flat priors on β and log σ,
+/// `∫ = |XᵀX|^(−½) Γ((n − k)/2) / 2 · π^(−(n−k)/2) RSS^(−(n−k)/2)`.
 fn regression_evidence(model: &LinearRegression) -> f64 {
     let n = model.y.len();
     let k = model.x.len() / n;
@@ -88,7 +88,7 @@ fn regression_evidence(model: &LinearRegression) -> f64 {
         residual.iter_mut().zip(q).for_each(|(x, q)| *x -= c * q);
     }
     let half = (n - k) as f64 / 2.0;
-    // Γ of an integer or half-integer.
+    // The argument is an integer or half-integer.
     let mut log_gamma = if (n - k).is_multiple_of(2) {
         0.0
     } else {
@@ -111,18 +111,18 @@ fn gaussians_of_any_scale_are_fitted_exactly() {
     let fit = run(&density, &Settings::default());
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let mean_field = &fit.families[0];
-    assert_eq!(mean_field.kind, FamilyKind::MeanField);
+    assert_eq!(mean_field.family, FamilyKind::MeanField);
     let error = mean_field.evaluation.elbo.mean - density.mean_field_elbo();
     assert!(error.abs() < 4.0 * mean_field.evaluation.elbo.standard_error);
     let approximation = fit.approximation_of(0);
     for (i, sd) in density.mean_field_sd().iter().enumerate() {
-        // 0.01 nats, the tolerance, are about a tenth of a standard deviation in one coordinate.
+        // The tolerance of 0.01 nats is about a tenth of a standard deviation in one coordinate.
         assert!((approximation.sd()[i] / sd - 1.0).abs() < 0.05);
         assert!((approximation.mean()[i] - density.mean()[i]).abs() < 0.02 * sd);
     }
-    // Correlated coefficients have a bad k̂ in a mean field; the full-rank Gaussian is exact.
+    // For correlated coefficients k̂ of a mean field is above its limit, but the full-rank Gaussian is exact.
     assert!(!mean_field.evaluation.khat_is_good());
-    assert_eq!(fit.best().kind, FamilyKind::FullRank);
+    assert_eq!(fit.best().family, FamilyKind::FullRank);
     assert!(fit.elbo().abs() < 1e-6, "{}", fit.elbo());
     for (i, scale) in [1.0, 1e3, 1e-3, 3.0, 20.0].into_iter().enumerate() {
         assert!((fit.approximation().sd()[i] / scale - 1.0).abs() < 1e-4);
@@ -135,7 +135,7 @@ fn low_rank_finds_one_shared_factor() {
     let density = CorrelatedGaussian::exchangeable(&scales, 0.8);
     let fit = run(&density, &only(FamilyKind::LowRank { rank: 2 }));
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    // The covariance is diagonal plus rank one: the family contains the target.
+    // The covariance is a diagonal plus a matrix of rank one, so the family contains the target.
     assert!(fit.elbo() > -0.05, "{}", fit.elbo());
 }
 
@@ -145,8 +145,8 @@ fn collinear_raw_scales_are_resolved_by_the_full_rank() {
     let evidence = regression_evidence(&model);
     let fit = run(&Scalar(model.clone()), &Settings::default());
     assert!(fit.converged(), "{}", fit.status);
-    assert_eq!(fit.best().kind, FamilyKind::FullRank);
-    // The posterior is a multivariate t with 56 degrees of freedom: nearly Gaussian.
+    assert_eq!(fit.best().family, FamilyKind::FullRank);
+    // The posterior is a multivariate t with 56 degrees of freedom, which is nearly Gaussian.
     assert!(fit.elbo() < evidence + 4.0 * fit.elbo_se());
     assert!(fit.elbo() > evidence - 0.1, "{} {evidence}", fit.elbo());
     let best = best_mean_field(&Scalar(model));
@@ -162,7 +162,7 @@ fn hierarchies_reach_the_mean_field_optimum() {
         let fit = run(&density, &Settings::default());
         assert!(fit.converged());
         let best = best_mean_field(&density);
-        // Both use the same draws, so the noise cancels.
+        // Both fits use the same draws, so the noise cancels.
         let family = FamilyKind::MeanField.build(10);
         let mut oracle = Oracle::new(&density, family);
         let omega = &fit.families[0].omega;
@@ -213,11 +213,44 @@ fn two_modes_are_noticed() {
         let fit = run(&density, &settings);
         assert!(!fit.trusted());
         assert_eq!(fit.modes().len(), 1);
-        // The fit keeps the heavier mode: its bound is the log of its mass.
+        // The fit keeps the heavier mode, whose bound is the log of its mass.
         let mass = 1.0 / (1.0 + (-0.3f64).exp());
         assert!((fit.elbo() - mass.ln()).abs() < 1e-3, "{}", fit.elbo());
         assert!((fit.modes()[0].below - 0.3).abs() < 1e-3);
         assert!(fit.warnings()[0].contains("several modes"));
+    }
+}
+
+struct FarMode {
+    dim: usize,
+    distance: f64,
+}
+
+impl ScalarModel for FarMode {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn log_density<T: Real>(&self, z: &[T]) -> T {
+        let zero = T::constant(0.0);
+        let normal = |x: T, centre: f64| x.normal_log_scale(T::constant(centre), zero);
+        let rest = (z[1..].iter()).fold(zero, |sum, &x| sum + normal(x, 0.0));
+        let near = normal(z[0], 0.0) + T::constant(0.9f64.ln());
+        let far = normal(z[0], self.distance) + T::constant(0.1f64.ln());
+        rest + near + (far - near).softplus()
+    }
+}
+
+/// No draw of the approximation reaches such a mode, so its importance weights look perfect.
+#[test]
+fn a_far_mode_in_many_dimensions_is_noticed() {
+    for distance in [10.0, 100.0] {
+        let fit = run(&Scalar(FarMode { dim: 70, distance }), &Settings::default());
+        assert!(!fit.trusted(), "{distance}");
+        let reasons = fit.warnings();
+        assert!(
+            reasons.iter().any(|r| r.contains("several modes")),
+            "{reasons:?}"
+        );
     }
 }
 
@@ -228,7 +261,7 @@ fn stans_rule_must_answer_to_the_certificate() {
     settings.method = Method::Advi(AdviSettings::default());
     let fit = run(&model, &settings);
     let best = best_mean_field(&model);
-    // ADVI cannot reach raw scales in its steps, and must not claim it did.
+    // ADVI cannot reach raw scales in its steps, and must not report convergence.
     assert!(fit.elbo() < best.elbo() - 10.0 || !fit.elbo().is_finite());
     assert!(!fit.converged() && !fit.trusted());
 }
@@ -312,7 +345,6 @@ fn a_fit_whose_time_is_up_is_judged_by_few_draws() {
     assert!((1..100).contains(&draws), "{draws}");
 }
 
-/// Nowhere finite.
 struct Nowhere(usize);
 
 impl LogDensity for Nowhere {
@@ -363,7 +395,6 @@ fn what_cannot_be_fitted_is_said_at_once() {
     );
 }
 
-/// A funnel that requests a stop at its first evaluation, and counts its preparations.
 struct Stopping<'a> {
     stop: &'a AtomicBool,
     prepared: AtomicU64,

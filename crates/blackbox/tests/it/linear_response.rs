@@ -45,7 +45,7 @@ fn exchangeable(scales: &[f64], rho: f64, i: usize, j: usize) -> f64 {
 fn it_is_the_covariance_of_a_gaussian() {
     let scales = [1e-4, 0.3, 1.0, 20.0, 1e5];
     let target = CorrelatedGaussian::exchangeable(&scales, 0.95);
-    // From a start that is not the optimum.
+    // The start is not the optimum.
     let mut start: Vec<f64> = target
         .mean()
         .iter()
@@ -64,9 +64,9 @@ fn it_is_the_covariance_of_a_gaussian() {
     }
     assert!(free.calls.lanes() > 0 && dense.calls.lanes() > 0);
 
-    // The approximations have these marginals; coordinates not chosen keep the mean-field's.
-    assert_eq!(dense.approximation.kind(), FamilyKind::FullRank);
-    assert_eq!(free.approximation.kind(), FamilyKind::LowRank { rank: 3 });
+    // The approximations have these marginals. Coordinates that were not chosen have the marginals of the mean field.
+    assert_eq!(dense.approximation.name(), FamilyKind::FullRank);
+    assert_eq!(free.approximation.name(), FamilyKind::LowRank { rank: 3 });
     for ((i, found), mean) in dense
         .approximation
         .sd()
@@ -83,7 +83,7 @@ fn it_is_the_covariance_of_a_gaussian() {
         let chosen = [0, 2, 4].contains(&i);
         assert_close(*found, if chosen { scales[i] } else { narrow[i] }, 1e-6);
     }
-    // Their draws as well: the correlation of the first and the last coordinate.
+    // The draws have the correlation of the first and the last coordinate.
     for approximation in [&dense.approximation, &free.approximation] {
         let draws = approximation.draws(40_000, source());
         let row = |i: usize| -> Vec<f64> {
@@ -180,8 +180,8 @@ fn it_is_the_derivative_of_the_optimum_of_tilted_densities() {
 
 #[test]
 fn it_repairs_the_spread_of_a_collinear_regression() {
-    // y = a + b x with x far from 0: intercept and slope are correlated by −0.9998. With flat priors on a, b and
-    // log σ the coefficients' covariance is RSS / (n − k − 2) (XᵀX)⁻¹ (a multivariate t).
+    // In y = a + b x with x far from 0, intercept and slope are correlated by −0.9998. With flat priors on a, b and log
+    // σ the covariance of the coefficients is RSS / (n − k − 2) (XᵀX)⁻¹ (a multivariate t).
     let n = 60;
     let xs: Vec<f64> = (0..n)
         .map(|i| 150.0 + 40.0 * f64::from(i * 37 % n) / f64::from(n))
@@ -200,7 +200,7 @@ fn it_repairs_the_spread_of_a_collinear_regression() {
     let exact = [
         (variance * (1.0 / m + mx * mx / sxx)).sqrt(),
         (variance / sxx).sqrt(),
-        // log σ: half the log of a scaled inverse χ² with n − 2 degrees of freedom, whose variance is ψ′/4.
+        // log σ is half the log of a scaled inverse χ² with n − 2 degrees of freedom, whose variance is ψ′/4.
         (0.25 * 2.0 / (m - 3.0)).sqrt(),
     ];
     let slope = sxy / sxx;
@@ -216,7 +216,6 @@ fn it_repairs_the_spread_of_a_collinear_regression() {
     }
 }
 
-/// A mean-field fit of a density, then its linear response.
 fn responded(density: &impl TwiceDifferentiable) -> Fit {
     let settings = Settings {
         method: Method::Saa(SaaSettings::default()),
@@ -234,8 +233,8 @@ fn responded(density: &impl TwiceDifferentiable) -> Fit {
 #[test]
 fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     let good = responded(&CorrelatedGaussian::exchangeable(&[1.0, 3.0, 0.1], 0.9));
-    assert_eq!(good.best().kind, FamilyKind::FullRank);
-    assert_eq!(good.families[0].kind, FamilyKind::MeanField);
+    assert_eq!(good.best().family, FamilyKind::FullRank);
+    assert_eq!(good.families[0].family, FamilyKind::MeanField);
     assert!(good.trusted(), "{:?}", good.warnings());
     assert!(good.elbo().abs() < 1e-3 && good.families[0].evaluation.elbo.mean < -0.5);
 
@@ -246,7 +245,6 @@ fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     assert!(said.contains("lowers the ELBO"), "{said}");
 }
 
-/// A density that grows without end.
 struct Slope;
 
 impl LogDensity for Slope {

@@ -1,4 +1,4 @@
-//! Integration tests of `blackbox`: one binary, a module for each subject.
+//! Integration tests of `blackbox`, as one binary with a module for each subject.
 
 mod advi;
 mod conditional;

@@ -1,4 +1,4 @@
-//! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` describes their origin).
+//! Pareto smoothing, compared with values stored from ArviZ (`tests/data/psis.json` describes their origin).
 
 use jensen_blackbox::{
     Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize, tail_index,
@@ -30,7 +30,7 @@ fn agrees_with_arviz() {
             ),
             None => assert_eq!(smoothed.khat, f64::INFINITY, "{name}"),
         }
-        // Equal raw weights may share their smoothed values out in any order.
+        // Equal raw weights may receive their smoothed values in any order.
         let (mut ours, mut theirs) = (smoothed.log_weights.clone(), expected);
         if name == "ties" {
             ours.sort_by(f64::total_cmp);
@@ -59,7 +59,7 @@ fn an_evaluation_counts_what_is_not_finite() {
     let weights = [1.0, 2.0, f64::NAN, 3.0, f64::NEG_INFINITY];
     let evaluation = summarize(&weights, Agreement::UNKNOWN);
     assert_eq!((evaluation.rejected, evaluation.impossible), (1, 1));
-    // The bound is that of the approximation inside the support: a quarter of the valid draws were outside.
+    // The bound is that of the approximation inside the support. A quarter of the valid draws were outside.
     assert!((evaluation.elbo.mean - (2.0 + 0.75_f64.ln())).abs() < 1e-14);
     assert!(evaluation.is_holey());
     let constant = summarize(&[-3.5; 100], Agreement::UNKNOWN);
@@ -89,7 +89,7 @@ fn importance_bounds_tighten_with_the_group() {
     );
 }
 
-/// Log weights that differ by thousands of nats: products of eight factors of the fit leave the range of numbers.
+/// The log weights differ by thousands of nats, so products of eight factors of the fit leave the range of numbers.
 #[test]
 fn weights_beyond_the_range_of_numbers_have_a_heavy_tail() {
     for size in [1.0, 100.0, 300.0, 1e3, 1e5, 1e9] {
@@ -118,8 +118,8 @@ fn resampling_follows_the_weights_and_extends() {
     }
 }
 
-/// Against the same fit in Python (scipy and the formulas of `gpdfit` of the R package posterior), on quantiles of
-/// distributions.
+/// The expected values come from the same fit in Python (scipy and the formulas of `gpdfit` of the R package
+/// posterior), on quantiles of distributions.
 #[test]
 fn tails_of_draws_have_the_index_of_their_distribution() {
     let quantiles = |f: &dyn Fn(f64) -> f64| -> Vec<f64> {
@@ -135,7 +135,7 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
         let mut draws = quantiles(&|u| (1.0 - u).powf(-k));
         let found = tail_index(&draws, 1.0).unwrap();
         assert!((found - expected).abs() < 1e-8, "{k}: {found}");
-        // Either tail, any order, any point and unit.
+        // The index is that of either tail, and does not depend on order, location or unit.
         draws.iter_mut().for_each(|x| *x = 3.0 - 1e200 * *x);
         draws.rotate_left(700);
         assert!((tail_index(&draws, 1.0).unwrap() - expected).abs() < 1e-8);

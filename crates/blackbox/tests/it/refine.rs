@@ -1,4 +1,4 @@
-//! Refinement against exact answers, and its refusals.
+//! Refinement against exact answers, and cases in which it must refuse its draws.
 
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use jensen_math::special::{digamma, lbeta, lgamma, trigamma};
 use jensen_run::{Budget, Checkpoint, Control, Identity, Outcome, Record, run};
 use jensen_testkit::{CorrelatedGaussian, Mixture, Real, Scalar, ScalarModel, ticking};
 
-/// A density of one lane at a time: value and gradient.
 struct Plain<F> {
     dim: usize,
     log_density: F,
@@ -47,7 +46,6 @@ impl<F: Fn(&[f64], &mut [f64]) -> f64 + Sync> LogDensity for Plain<F> {
     }
 }
 
-/// A density with evaluations of about this duration.
 struct Steady<D>(D);
 
 impl<D: LogDensity> LogDensity for Steady<D> {
@@ -70,7 +68,6 @@ impl<D: LogDensity> LogDensity for Steady<D> {
     }
 }
 
-/// Gradients allowed.
 const LIMIT: u64 = 12_000_000;
 
 fn identity() -> Identity {
@@ -112,7 +109,6 @@ fn controlled(
     controlled_of(density, &[], approximation, seed, budget, resume)
 }
 
-/// The same density with these scales of the coordinates.
 fn controlled_of(
     density: &impl LogDensity,
     scales: &[Scale],
@@ -122,7 +118,7 @@ fn controlled_of(
     resume: Option<Checkpoint>,
 ) -> Run {
     let source = NoiseSource::new(seed, Simd::detect());
-    // Enough for funnels.
+    // Funnels need this many gradients.
     let policy = Policy {
         max_gradients: LIMIT,
         ..Policy::default()
@@ -154,7 +150,6 @@ fn column(refined: &Refined, i: usize) -> &[f64] {
     &refined.draws.z[i * refined.draws.count..(i + 1) * refined.draws.count]
 }
 
-/// Whether mean and standard deviation of a coordinate are correct within sampling error.
 fn check(refined: &Refined, i: usize, mean: f64, sd: f64) {
     assert!(refined.mixed(), "{:?}", refined.reasons);
     let mixing = refined.ensemble.judge_with_spread(column(refined, i));
@@ -164,7 +159,7 @@ fn check(refined: &Refined, i: usize, mean: f64, sd: f64) {
         "{} for {mean}, {mixing:?}",
         found.mean
     );
-    // The spread's error, for tails up to those of an exponential distribution.
+    // The error of the spread, for tails up to those of an exponential distribution.
     let error = 4.5 * sd * (2.0 / mixing.ess).sqrt();
     assert!(
         (found.sd - sd).abs() < error,
@@ -181,8 +176,8 @@ fn within(estimate: Estimate, truth: f64, errors: f64) {
     );
 }
 
-/// Log evidence and divergence of a correlated normal from its known mean field, on 20 seeds: errors are within three
-/// standard errors, and the standard errors have the right size.
+/// On 20 seeds, errors of the log evidence and divergence of a correlated normal from its known mean field are within
+/// three standard errors, and the standard errors have the right size.
 #[test]
 fn evidences_are_calibrated() {
     let density = CorrelatedGaussian::exchangeable(&[1.0, 100.0, 0.01, 3.0, 20.0, 1.0], 0.6);
@@ -205,7 +200,6 @@ fn evidences_are_calibrated() {
     assert!((0.6..1.6).contains(&spread), "{spread}");
 }
 
-/// Shapes unlike a normal: exponential tails on one side or both.
 #[test]
 fn shapes_of_one_dimension() {
     for shape in [0.3, 1.0, 3.0] {
@@ -238,7 +232,7 @@ fn shapes_of_one_dimension() {
     }
 }
 
-/// Student's t with four degrees of freedom: a variance of 2, no fourth moment.
+/// Student's t with four degrees of freedom has a variance of 2 and no fourth moment.
 #[test]
 fn tails_heavier_than_the_approximation() {
     let t = Plain {
@@ -261,7 +255,6 @@ fn tails_heavier_than_the_approximation() {
     );
 }
 
-/// A density that is zero on one side, and undefined on a part of the other.
 #[test]
 fn hard_edges_and_undefined_points() {
     let half = Plain {
@@ -287,8 +280,9 @@ fn hard_edges_and_undefined_points() {
     check(&refined, 1, 0.0, 1.0);
 }
 
-/// y follows b x² within a half: a curved ridge whose arms are long and thin. Chains that all started in the middle
-/// agree long before they reach the ends; their drift reveals this. The approximations are the best of their family.
+/// The coordinate y follows b x² within a half, so the ridge is curved and its arms are long and thin. Chains that all
+/// started in the middle agree long before they reach the ends; their drift reveals this. The approximations are the
+/// best of their family.
 #[test]
 fn arms_that_no_chain_has_been_to_are_not_forgotten() {
     for (apply, sd) in [(2.0, 0.34), (5.0, 0.22)] {
@@ -308,13 +302,13 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
             let x = Summary::of(column(&refined, 0)).sd;
             let y = Summary::of(column(&refined, 1)).sd / (2.0 * apply * apply + 0.25).sqrt();
             assert!((x - 1.0).abs() < 0.1, "{apply} {seed}: {x}");
-            // The square of a normal has an excess kurtosis of 12: three standard errors of its sd at 512 draws.
+            // The square of a normal has an excess kurtosis of 12. The limit is three standard errors of its standard
+            // deviation at 512 draws.
             assert!((y - 1.0).abs() < 0.25, "{apply} {seed}: {y}");
         }
     }
 }
 
-/// The data, and the prior's shape and rate, of [`effects`].
 const SEEN: [f64; 6] = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
 const SHAPE: f64 = 0.001;
 
@@ -337,7 +331,6 @@ fn effects() -> impl LogDensity {
     })
 }
 
-/// A Gaussian near the mode of [`effects`], and the names of its coordinates.
 fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     let mut scales = [Scale::Identity; 7];
     scales[0] = Scale::Log;
@@ -345,14 +338,14 @@ fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     (mean_field(&points, &[0.8; 7]), scales)
 }
 
-/// Effects observed with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001). If
-/// the effects are almost equal, the precision can be up to a thousand: a separated tail mode with a fifteenth of the
-/// mass. Chains agree before this mode has its share, so the refinement moves some chains there. Means and standard
-/// deviations equal those of quadrature, and a resumed run has the same bits.
+/// The precision of the effects has the prior gamma(0.001, 0.001). If the effects are almost equal, the precision can
+/// be up to a thousand: a separated tail mode with a fifteenth of the mass. Chains agree before this mode has its
+/// share, so the refinement moves some chains there. Means and standard deviations equal the results of quadrature, and
+/// a resumed run has the same bits.
 #[test]
 fn tail_modes_get_their_share() {
     let effects = effects();
-    // Without the effects, at steps so small that sums are integrals.
+    // With the effects integrated out, and with steps so small that sums are integrals.
     let square: f64 = SEEN.iter().map(|y| y * y).sum();
     let weight = |log: f64| {
         let variance = 1.0 + (-log).exp();
@@ -378,7 +371,7 @@ fn tail_modes_get_their_share() {
         let out = column(refined, 0).iter().filter(|log| **log > 3.0).count();
         let out = out as f64 / refined.draws.count as f64;
         assert!((out / share - 1.0).abs() < 0.4, "{seed}: {out} for {share}");
-        // A seed at which chains agree with half of the share.
+        // At this seed, chains agree when the mode has half of its share.
         if seed == 4 {
             for at in (0..whole.checkpoints.len()).step_by(whole.checkpoints.len() / 7) {
                 let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
@@ -388,7 +381,6 @@ fn tail_modes_get_their_share() {
     }
 }
 
-/// If a refinement finds a separated tail mode when few gradients are left, this is a reason against the draws.
 #[test]
 fn a_tail_mode_that_cannot_be_explored_is_reported() {
     let effects = effects();
@@ -417,7 +409,7 @@ fn a_tail_mode_that_cannot_be_explored_is_reported() {
     assert!(effective);
 }
 
-/// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)): scales from e^(-4.5) to e^4.5 in one posterior.
+/// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)) has scales from e^(-4.5) to e^4.5 in one posterior.
 fn funnel(leaves: usize) -> impl LogDensity {
     Plain {
         dim: leaves + 1,
@@ -446,7 +438,7 @@ fn funnels() {
     }
 }
 
-/// Eight schools with half-Cauchy τ (unnormalised): coordinates μ, log τ and θ or the standardised effects.
+/// Eight schools with half-Cauchy τ (unnormalised). The coordinates are μ, log τ and θ or the standardised effects.
 fn schools(centred: bool) -> impl LogDensity {
     const DATA: [(f64, f64); 8] = [
         (28.0, 15.0),
@@ -488,8 +480,8 @@ fn schools(centred: bool) -> impl LogDensity {
     }
 }
 
-/// The centred eight schools are a funnel whose neck is thousands of times narrower than its mouth; the standardised
-/// ones are the same posterior without the funnel.
+/// The centred eight schools are a funnel whose neck is thousands of times narrower than its mouth. The standardised
+/// effects give the same posterior without the funnel.
 #[test]
 fn centred_schools_agree_with_standardised_ones() {
     let (mut mean, mut sd) = (vec![4.5; 10], vec![5.0; 10]);
@@ -514,7 +506,7 @@ fn centred_schools_agree_with_standardised_ones() {
     assert!((a.mean - b.mean).abs() < 4.0 * size, "{a:?} {b:?}");
 }
 
-/// A stationary autoregression of 300 steps, in scales from 1 to e^3 and with neighbours correlated by 0.8.
+/// The autoregression has 300 steps, scales from 1 to e^3, and correlations of 0.8 between neighbours.
 #[test]
 fn hundreds_of_dimensions() {
     const D: usize = 300;
@@ -547,8 +539,9 @@ fn hundreds_of_dimensions() {
     check(&refined, 299, 0.0, scale(299));
 }
 
-/// Unit normals twelve standard deviations out on each of eight axes. A leap between them would have to meet a point in
-/// seven directions at once: an independent draw of the normal with these moments does so in one of 100 000 cases.
+/// The number of modes, which are unit normals twelve standard deviations out on each of eight axes. An independent
+/// draw of the normal with these moments reaches a mode in one of 100 000 cases, because it must match seven directions
+/// at once.
 const CORNERS: usize = 8;
 const CORNER: f64 = 12.0;
 
@@ -568,15 +561,14 @@ fn corners() -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     }
 }
 
-/// The independent normals with the moments of [`corners`].
 fn around_corners() -> Approximation {
     let share = 1.0 / CORNERS as f64;
     let variance = 1.0 + CORNER * CORNER * share * (1.0 - share);
     mean_field(&[CORNER * share; CORNERS], &[variance.sqrt(); CORNERS])
 }
 
-/// Two modes: the refinement mixes between near ones, and refuses far ones or weighs them correctly. It never reports
-/// one of them alone. The refinement refuses many modes if no leap connects them.
+/// The refinement mixes between two near modes, and refuses far modes or weighs them correctly. It never reports one of
+/// them alone. It refuses many modes if no leap connects them.
 #[test]
 fn a_mixture_that_does_not_mix_is_refused() {
     let both = |distance: f64, seed: u64| {
@@ -597,8 +589,8 @@ fn a_mixture_that_does_not_mix_is_refused() {
     for seed in 0..2 {
         assert!(!refine(&corners(), &around_corners(), seed).mixed());
     }
-    // The chains start in one of two modes, seven standard deviations from the other: the refinement finds it, or
-    // refuses the draws.
+    // The chains start in one of two modes, seven standard deviations from the other. The refinement finds the other
+    // mode, or refuses the draws.
     let density = Scalar(Mixture {
         dim: 1,
         distance: 7.0,
@@ -629,7 +621,6 @@ fn improper_densities_are_refused() {
     assert!(run.outcome.output.is_none() && !run.outcome.status.is_converged());
 }
 
-/// A skewed density in correlated coordinates.
 struct Banana;
 
 impl ScalarModel for Banana {
@@ -644,7 +635,7 @@ impl ScalarModel for Banana {
     }
 }
 
-/// The number of local parameters of [`levels`] whose width depends on the persistence: with fewer, leaps mix before
+/// The number of local parameters of [`levels`] whose width depends on the persistence. With fewer, leaps mix before
 /// the refinement finds this dependence.
 const WIDE: usize = 6;
 
@@ -682,8 +673,8 @@ fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     }
 }
 
-/// If global parameters and local ones depend on a global parameter in ways that the approximation misses, draws have
-/// the exact standard deviations, and a resumed run has the same bits.
+/// Global and local parameters depend on a global parameter in ways that the approximation misses. Draws still have the
+/// exact standard deviations, and a resumed run has the same bits.
 #[test]
 fn what_hangs_on_globals_is_found_and_resumed() {
     let density = levels(9);
@@ -776,7 +767,6 @@ fn threads_change_no_bit() {
     assert_eq!(one, four);
 }
 
-/// A refinement that cannot mix stops at its limit, and reports its cost.
 #[test]
 fn costs_are_bounded() {
     let refined = refine(&corners(), &around_corners(), 1);

@@ -10,7 +10,7 @@ use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiab
 use jensen_run::{Budget, Checkpoint, Control, Record};
 use jensen_testkit::{CorrelatedGaussian, Mixture, Scalar, ticking};
 
-/// z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3): no Gaussian is close.
+/// No Gaussian is close to z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3).
 struct Banana;
 
 impl LogDensity for Banana {
@@ -38,7 +38,6 @@ impl LogDensity for Banana {
     }
 }
 
-/// A banana with a smaller tail transform, with or without a stated cost of an evaluation.
 struct StructuredMap(Option<u64>);
 
 impl LogDensity for StructuredMap {
@@ -68,7 +67,6 @@ impl LogDensity for StructuredMap {
     }
 }
 
-/// How much of one.
 const MEAN: f64 = 0.3;
 
 struct Run {
@@ -123,10 +121,10 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     assert!(!alone.trusted() && alone.refined.is_none());
     let fit = run(&density, &when(RefineWhen::Auto), 100_000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    // The same fits; the check of the refined draws uses no more draws than these.
+    // The fits are the same, because the check of the refined draws uses no more draws.
     assert_eq!(fit.families.len(), alone.families.len());
     for (own, alone) in fit.families.iter().zip(&alone.families) {
-        assert_eq!((own.kind, &own.omega), (alone.kind, &alone.omega));
+        assert_eq!((&own.family, &own.omega), (&alone.family, &alone.omega));
         assert!(own.evaluation.draws <= alone.evaluation.draws);
     }
     assert!(fit.calls.gradients > alone.calls.gradients);
@@ -240,7 +238,6 @@ fn resuming_anywhere_equals_never_stopping() {
     );
 }
 
-/// The banana, which requests a stop after this number of gradients.
 struct Stopping {
     left: AtomicU64,
     stop: AtomicBool,

@@ -1,4 +1,4 @@
-//! TrustVI and HFSGVI as whole methods: targets with known optima, and refusals.
+//! TrustVI and HFSGVI as whole methods, on targets with known optima and on targets that they must reject.
 
 use jensen_blackbox::{
     AutoSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings, Method, Settings, StartSettings,
@@ -24,7 +24,6 @@ fn trust(kind: FamilyKind, trust: TrustSettings) -> Settings {
     }
 }
 
-/// From the origin with unit scales.
 fn cold(settings: Settings) -> Settings {
     Settings {
         start: StartSettings {
@@ -65,7 +64,6 @@ fn gaussians_are_found_from_the_origin_in_every_family() {
         let [remaining, error] = [evidence.remaining, evidence.standard_error].map(Option::unwrap);
         assert!(remaining + error <= 0.01);
         assert!(records.len() < 100, "{kind}: {}", records.len());
-        // Both units increase in every record.
         let lanes = |r: &Record| r.fields["lane_evaluations"].as_f64().unwrap();
         assert!(
             records
@@ -102,7 +100,7 @@ fn explicit_and_krylov_steps_reach_the_same_optimum() {
 
 #[test]
 fn steps_into_nowhere_are_rejections() {
-    /// A unit normal that is NaN beyond two: every wide family has draws there.
+    /// The density is NaN beyond two, where every wide family has draws.
     struct Cut;
     impl LogDensity for Cut {
         type Workspace = ();
@@ -168,7 +166,7 @@ fn the_policy_hands_funnels_to_fixed_draws() {
     assert!(stages[last_trust + 1..].iter().all(|s| *s == "saa"));
     assert_eq!(stages.last(), Some(&"saa"));
     assert!(fit.converged(), "{}", fit.status);
-    // Without the policy the method reports that it did not converge.
+    // Without the policy, the method reports that it did not converge.
     let pure = TrustSettings {
         max_iterations: 3,
         ..TrustSettings::default()
@@ -190,7 +188,7 @@ fn newton_without_a_region_converges_where_it_may_and_reports_overflow() {
     let fit = hfsgvi(&|settings| run(&gaussian, settings).0);
     assert!(fit.converged(), "{}", fit.status);
     assert!((fit.elbo() - gaussian.mean_field_elbo()).abs() < 0.1);
-    // A raw scale a million times the start's: the first Newton step overshoots the log scale.
+    // The target's scale is a million times the scale of the start, so the first Newton step overshoots the log scale.
     let tiny = CorrelatedGaussian::exchangeable(&[1e6], 0.0);
     let fit = hfsgvi(&|settings| run(&tiny, settings).0);
     assert!(!fit.trusted());
@@ -198,7 +196,7 @@ fn newton_without_a_region_converges_where_it_may_and_reports_overflow() {
 
 #[test]
 fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
-    /// `−½ Σ (zᵢ − zᵢ₋₁/2)²/s²`, a stationary chain with z₀ = 0; constants kept.
+    /// The log density is `−½ Σ (zᵢ − zᵢ₋₁/2)²/s²`, a stationary chain with z₀ = 0, without constants.
     struct Chain(usize);
     const SCALE: f64 = 0.3;
     impl LogDensity for Chain {
@@ -207,7 +205,6 @@ fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
             self.0
         }
         fn workspace(&self, lanes: usize) {
-            // Blocks stay bounded for every dimension and sample size.
             assert!(lanes <= 1024 && lanes * self.0 <= 1 << 21);
         }
         fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
@@ -250,7 +247,8 @@ fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
     };
     let (fit, _) = run(&Chain(dim), &settings);
     assert!(fit.converged(), "{}", fit.status);
-    // Precisions are 1.25/s², of the last coordinate 1/s²: the bound is ½ log of the determinants' ratio.
+    // The precisions are 1.25/s², and 1/s² for the last coordinate. The bound is ½ log of the ratio of the
+    // determinants.
     let best = -0.5 * (dim as f64 - 1.0) * 1.25f64.ln();
     let off = fit.elbo() - best;
     assert!(off.abs() < 4.0 + 4.0 * fit.elbo_se(), "{off}");

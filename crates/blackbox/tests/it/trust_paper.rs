@@ -1,4 +1,4 @@
-//! TrustVI as printed: every step obeys its rules, and it finds optima.
+//! TrustVI as published. Every step obeys its rules, and the method finds optima.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, Method, PaperTrustSettings, Settings, Subject, TrustSettings,
@@ -25,7 +25,6 @@ fn number(record: &Record, name: &str) -> f64 {
     record.fields[name].as_f64().unwrap()
 }
 
-/// Every step is one of Algorithm 1.
 fn follow(trust: &TrustSettings, records: &[Record]) -> [usize; 2] {
     let mut counts = [0, 0];
     for record in records {
@@ -81,6 +80,6 @@ fn it_finds_the_optimum_of_a_gaussian_from_the_origin() {
     assert!(fit.converged(), "{}", fit.status);
     let short = density.mean_field_elbo() - fit.elbo();
     assert!(short < 0.02 + 4.0 * fit.elbo_se(), "{short}");
-    // It starts with its own steps: no starts precede it.
+    // The run has no starts, so its first record is a step.
     assert!(records[0].fields.contains_key("radius"), "{:?}", records[0]);
 }

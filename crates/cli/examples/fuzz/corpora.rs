@@ -1,4 +1,4 @@
-//! Bags of words in every format, and built corpora: the readers of files.
+//! Attacks the readers of bags of words in every format, and of built corpora.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,9 @@ use jensen::data::DataError;
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{BuildSettings, Built, Corpus, Document, Format, Sources, Split, build};
 
-/// The words of all bags.
 const WORDS: &str = "river\nwater\nfish\nproof\nlemma\n";
 
-/// A file of each format, which the first byte chooses.
+/// Returns a file of each format. The first byte determines the format.
 pub fn bags() -> Vec<Vec<u8>> {
     let formats = [
         "3\n5\n5\n1 1 2\n1 3 1\n2 5 4\n3 2 1\n3 4 1\n",
@@ -23,12 +22,11 @@ pub fn bags() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A separate file for each process.
+/// Returns the path of a file, which differs between processes.
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("jensen-fuzz-{}-{name}", std::process::id()))
 }
 
-/// Builds a corpus of bags in the format that the first byte chooses.
 fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     let (tag, text) = bytes.split_first().unwrap_or((&0, &[]));
     let (input, vocabulary) = (file("bags"), file("words"));
@@ -44,7 +42,7 @@ fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     build(&sources, out, &BuildSettings::new(&sources), &mut |_| true)
 }
 
-/// The build accepts or rejects bags; the readers accept every built corpus.
+/// Checks that the build accepts or rejects bags, and that the readers accept every built corpus.
 pub fn build_bags(bytes: &[u8]) -> Result<(), String> {
     let out = file("built");
     if built_of(bytes, &out).is_ok() {
@@ -54,7 +52,6 @@ pub fn build_bags(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A built corpus.
 pub fn built() -> Vec<Vec<u8>> {
     let out = file("built");
     bags()
@@ -66,7 +63,7 @@ pub fn built() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A corpus is opened, or refused.
+/// Checks that a corpus is opened or refused.
 pub fn read(bytes: &[u8]) -> Result<(), String> {
     let path = file("corpus");
     fs::write(&path, bytes).map_err(|e| e.to_string())?;
@@ -76,7 +73,6 @@ pub fn read(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Every document is read.
 fn walk(corpus: &Corpus) {
     let mut document = Document::default();
     for part in [Split::Train, Split::Heldout] {

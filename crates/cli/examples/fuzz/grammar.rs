@@ -1,12 +1,10 @@
-//! Well-typed programs. Comparisons have a separate number, so sums of simplexes and norms of unit vectors are never
-//! equal to another value.
+//! Generates well-typed programs. Each comparison has a different number, so that sums of simplexes and norms of unit
+//! vectors never equal another value.
 
 use crate::mutate::Dice;
 
-/// Length of every vector.
 const N: usize = 3;
 
-/// Names that are in scope, by type.
 #[derive(Default)]
 struct Scope {
     ints: Vec<String>,
@@ -15,7 +13,7 @@ struct Scope {
     matrices: Vec<String>,
 }
 
-/// A program without data.
+/// Generates a program without data.
 pub fn program(dice: &mut Dice) -> String {
     let mut scope = Scope::default();
     let mut text = format!(
@@ -266,4 +264,38 @@ fn vector(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
         7 => format!("[{}, {}, 1]'", real(dice, scope, d), real(dice, scope, d)),
         _ => format!("sort_asc({})", vector(dice, scope, d)),
     }
+}
+
+/// Returns the program with every call multiplied by a number within a few units in the last place of 1. The number
+/// differs between calls, so that equal terms do not cancel.
+pub fn rescaled(source: &str) -> String {
+    let mut text = String::new();
+    // For each open parenthesis, whether it belongs to a call.
+    let mut open = Vec::new();
+    let mut calls = 0;
+    let mut rest = source;
+    while let Some(character) = rest.chars().next() {
+        let word = &rest[..rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len())];
+        let (head, tail) = rest.split_at(word.len().max(character.len_utf8()));
+        let statement = matches!(word, "if" | "for" | "while") || text.trim_end().ends_with('~');
+        match character {
+            '(' => open.push(false),
+            ')' if open.pop() == Some(true) => text.push(')'),
+            _ if !word.is_empty() && tail.starts_with('(') && !statement => {
+                calls += 1;
+                text += &format!("(1.{:015} * ", calls % 9 + 1);
+                text += word;
+                text.push('(');
+                open.push(true);
+                rest = &tail[1..];
+                continue;
+            }
+            _ => {}
+        }
+        text += head;
+        rest = tail;
+    }
+    text
 }

@@ -1,16 +1,16 @@
 //! Attacks the readers and the compiler within one process. `cargo xtask fuzz` passes the seconds for each target, a
-//! seed and the largest number of trials in multiples of the stated number; names of targets may follow.
+//! seed, the largest number of trials in multiples of each target's number, and the names of targets, if any.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | targets, finds and their shrinking |
+//! | `main` | targets, failures and their shrinking |
 //! | `watch` | inputs that hang |
-//! | `mutate` | inputs made of others |
+//! | `mutate` | inputs made from other inputs |
 //! | `corpora` | bags of words and built corpora, which are read from files |
 //! | `grammar` | well-typed programs |
 //!
-//! A find is a panic, a hang, or a program whose graph and interpreter disagree. The program shrinks its input and
-//! writes it to `target/attack/fuzz`; an input that hangs ends the run.
+//! A failure is a panic, a hang, or a program whose graph and interpreter disagree. The program writes the input to
+//! `target/attack/fuzz`, both whole (`*.whole`) and shrunk. An input that hangs ends the run.
 
 mod corpora;
 mod grammar;
@@ -33,20 +33,18 @@ use jensen::{Error, Problem, Query, evaluate};
 use mutate::Dice;
 use watch::Watch;
 
-/// Seconds after which an input hangs; the interpreter has an earlier limit.
+/// The time after which an input hangs. The limit of the interpreter is shorter.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ALLOWED: Duration = Duration::from_secs(2);
 
-/// Bytes of memory that one input may use.
 const MEMORY: u64 = 256 << 20;
 
-/// Stack of the thread that does everything, as the command has it.
+/// The stack of the thread that does all work, which is as large as that of the command.
 const STACK: usize = 512 << 20;
 
-/// A target: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
-    /// The number of inputs in every check of the repository, which take about two seconds. A fixed number makes all
+    /// The number of inputs in every check of the repository, which take about two seconds. It is fixed, so that all
     /// machines try the same inputs.
     count: u64,
     seeds: Vec<Vec<u8>>,
@@ -79,15 +77,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments.
 struct FuzzRequest {
-    /// Seconds of each target.
     seconds: u64,
-    /// Seed of the inputs.
     seed: u64,
     /// The largest number of trials of a target, in multiples of its number of inputs.
     rounds: u64,
-    /// Targets; all targets if empty.
+    /// The names of the targets. If it is empty, all targets are attacked.
     names: Vec<String>,
 }
 
@@ -102,7 +97,7 @@ fn all(request: &FuzzRequest) -> usize {
     };
     for target in targets(&root).into_iter().filter(asked) {
         print!("{:<12}", target.name);
-        // The name shows a reader which target hangs.
+        // The name is printed first, so that a reader sees which target hangs.
         let _ = std::io::stdout().flush();
         let mut dice = Dice(request.seed);
         let begun = Instant::now();
@@ -116,9 +111,9 @@ fn all(request: &FuzzRequest) -> usize {
             tried += 1;
             if let Err(reason) = outcome(&target, &input, &watch) {
                 found += 1;
-                let small = shrunk(&target, input, &reason, &watch);
                 let file = desk.join(format!("{}-{found}", target.name));
-                let _ = fs::write(&file, small);
+                let _ = fs::write(file.with_extension("whole"), &input);
+                let _ = fs::write(&file, shrunk(&target, input, &reason, &watch));
                 eprintln!("{}: {reason}: {}", target.name, file.display());
             }
         }
@@ -131,7 +126,6 @@ fn all(request: &FuzzRequest) -> usize {
     finds
 }
 
-/// Whether an input is survived.
 fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
     watch.begin(target.name, input);
     let ended = catch_unwind(AssertUnwindSafe(|| (target.attack)(input)));
@@ -143,8 +137,7 @@ fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
     })
 }
 
-/// A smaller input that fails in the same way, by the beginning of the reason: the search removes parts as long as the
-/// failure stays.
+/// Removes parts of an input as long as it fails in the same way, which the beginning of the reason identifies.
 fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str, watch: &Watch) -> Vec<u8> {
     let begun = Instant::now();
     let alike = |found: &str| found.chars().take(10).eq(reason.chars().take(10));
@@ -254,13 +247,11 @@ fn checkpoint() -> Vec<u8> {
     Checkpoint::of_result(identity, archive).encode()
 }
 
-/// A reader's result, good or bad.
 fn ended<T, E>(result: Result<T, E>) -> Result<(), String> {
     drop(result);
     Ok(())
 }
 
-/// Rows of a table, by its text or as an array.
 fn points_of(bytes: &[u8]) -> Result<(), String> {
     let request = PointRequest::default();
     for table in [
@@ -304,9 +295,9 @@ fn model(source: &str) -> Result<Model, Error> {
     Model::compile(source, "x.stan", &DataSet::new(), &build)
 }
 
-/// Compiles, and evaluates at the origin.
 fn compile(bytes: &[u8]) -> Result<(), String> {
-    // Programs with data fail at their first declaration; without data the attack reaches more of the compiler.
+    // Without values, programs with data fail at their first declaration. Without the block of data, the attack reaches
+    // more of the compiler.
     let source = text(bytes);
     for source in [&source, &without_data(&source)] {
         if let Ok(model) = model(source) {
@@ -316,7 +307,6 @@ fn compile(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The program without the block of its data.
 fn without_data(source: &str) -> String {
     let mut parts = source.splitn(2, "data {");
     let (before, after) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -324,7 +314,6 @@ fn without_data(source: &str) -> String {
     format!("{before}{rest}")
 }
 
-/// The points at which programs are evaluated.
 fn points(dim: usize) -> Vec<Vec<f64>> {
     let wave = |k: f64| (0..dim).map(|i| (k + i as f64).sin()).collect();
     vec![vec![0.0; dim], wave(0.3), wave(1.1)]
@@ -343,7 +332,6 @@ fn values(model: &Model) -> Option<Vec<f64>> {
         .map(|answer| answer.value)
 }
 
-/// A well-typed program compiles, and its graph and its interpreter agree.
 fn agree(bytes: &[u8]) -> Result<(), String> {
     let source = text(bytes);
     let model = match model(&source) {
@@ -360,21 +348,31 @@ fn agree(bytes: &[u8]) -> Result<(), String> {
     let points = points(bound.unconstrained_dim());
     // At the origin, elements are equal except for their last digits, on which comparisons and sorting depend.
     for (point, found) in points.iter().zip(found).skip(1) {
-        // If the interpreter rejects a point, the point has no value.
-        let wanted = bound.log_density(point, true, false).unwrap_or(f64::NAN);
-        // If one of them is not finite, rules such as 0 · x = 0 may keep the other one.
+        let wanted = interpreted(&model, point);
+        // If one value is not finite, rules such as 0 · x = 0 may keep the other one finite.
         let finite = found.is_finite() && wanted.is_finite();
-        // A value that depends on the last digits is uninformative, such as the cube root of a difference that is 0
-        // except for rounding.
-        let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
-        let moved = bound.log_density(&beside, true, false).unwrap_or(f64::NAN);
-        let steady = (moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs());
-        if !steady {
-            continue;
-        }
-        if finite && (found - wanted).abs() > 1e-7 * (1.0 + wanted.abs()) {
+        let differ = finite && (found - wanted).abs() > 1e-7 * (1.0 + wanted.abs());
+        if differ && !depends_on_rounding(&source, &model, point) {
             return Err(format!("the graph gives {found}, the interpreter {wanted}"));
         }
     }
     Ok(())
+}
+
+/// Returns the log density of the interpreter, or NaN if it rejects the point.
+fn interpreted(model: &Model, point: &[f64]) -> f64 {
+    let value = model.bound().log_density(point, true, false);
+    value.unwrap_or(f64::NAN)
+}
+
+/// Returns whether the value of the interpreter depends on last digits. These may be digits of the point, as in the
+/// cube root of a difference that is 0 except for rounding, or of the program's calls, as in `(x + 1e38) - 1e38`, which
+/// the graph's simplification evaluates as `x`.
+fn depends_on_rounding(source: &str, program: &Model, point: &[f64]) -> bool {
+    let wanted = interpreted(program, point);
+    let moved = |value: f64| !((value - wanted).abs() <= 1e-9 * (1.0 + wanted.abs()));
+    let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
+    let rescaled = model(&grammar::rescaled(source));
+    moved(interpreted(program, &beside))
+        || rescaled.is_ok_and(|rescaled| moved(interpreted(&rescaled, point)))
 }

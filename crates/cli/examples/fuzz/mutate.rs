@@ -1,10 +1,10 @@
-//! Inputs made from other inputs.
+//! Makes inputs from other inputs.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -13,13 +13,12 @@ impl Dice {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// One of several.
+    /// Returns a random element.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 }
 
-/// Pieces that readers and compilers stumble over.
 const PIECES: [&str; 28] = [
     "0",
     "-1",
@@ -51,7 +50,7 @@ const PIECES: [&str; 28] = [
     "\n",
 ];
 
-/// One to six changes of one of the seeds.
+/// Returns one of the seeds with one to six changes.
 pub fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = dice.pick(seeds).clone();
     for _ in 0..=dice.below(6) {

@@ -1,4 +1,4 @@
-//! Inputs that hang: a thread ends the run and writes the input to a file.
+//! Detects inputs that hang. A thread writes the input to a file and ends the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
 
-/// The current attempt and its beginning.
 struct Trial {
     begun: Instant,
     name: &'static str,
@@ -18,7 +17,7 @@ struct Trial {
 pub struct Watch(Arc<Mutex<Option<Trial>>>);
 
 impl Watch {
-    /// Begins to watch. If an input takes too long, the thread writes it to `desk` and ends the process.
+    /// Starts the thread. If an input takes too long, the thread writes it to `desk` and ends the process.
     pub fn over(desk: &Path) -> Self {
         let watch = Self(Arc::default());
         let (seen, desk) = (Self(watch.0.clone()), desk.to_owned());
@@ -31,7 +30,7 @@ impl Watch {
         watch
     }
 
-    /// An input is tried from now on.
+    /// Starts the time of an input.
     pub fn begin(&self, name: &'static str, input: &[u8]) {
         *self.trial() = Some(Trial {
             begun: Instant::now(),
@@ -40,7 +39,7 @@ impl Watch {
         });
     }
 
-    /// It has ended.
+    /// Ends the time of the current input.
     pub fn end(&self) {
         *self.trial() = None;
     }

@@ -12,7 +12,6 @@ use crate::progress::Describe;
 use crate::table::seconds;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads, verdict};
 
-/// Runs the command.
 pub fn run(args: &FitArgs) -> CommandResult {
     let (results, flags, data, files) = if let Some(path) = &args.resume {
         let opened = open_latent(path)?;
@@ -55,7 +54,6 @@ pub fn run(args: &FitArgs) -> CommandResult {
     conclude(&summary, trusted, folder.as_deref(), say, 9, table)
 }
 
-/// Iteration, bound and gap.
 #[derive(Default)]
 struct Line {
     bound: Option<f64>,
@@ -81,10 +79,9 @@ impl Describe for Line {
     }
 }
 
-/// Number of rows of the table. fit.json has the rest.
+/// The number of rows of the printed table. fit.json contains the rest.
 const ROWS: usize = 20;
 
-/// The summary for people.
 fn table(summary: &LatentSummary) -> String {
     let mut text = String::new();
     for parameter in summary.parameters.iter().take(ROWS) {

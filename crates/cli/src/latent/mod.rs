@@ -1,9 +1,9 @@
-//! `jensen latent`: latent Gaussian models of tables.
+//! `jensen latent`, for latent Gaussian models of tables.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `fit` | `latent fit`: a table into a posterior |
+//! | `fit` | `latent fit`: from a table to a posterior |
 //! | `predict` | `latent predict`: a stored posterior at the rows of another table |
 
 pub mod args;
@@ -13,7 +13,6 @@ mod predict;
 use crate::failure::CommandResult;
 use args::LatentCommand;
 
-/// Runs the command.
 pub fn run(command: LatentCommand) -> CommandResult {
     match command {
         LatentCommand::Fit(args) => fit::run(&args),

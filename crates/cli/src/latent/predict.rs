@@ -11,7 +11,6 @@ use super::args::PredictArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::start_threads;
 
-/// Runs the command.
 pub fn run(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let opened = open_latent(&args.dir)?;
@@ -50,7 +49,6 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Writes to the file of `--out`, otherwise to standard output.
 fn write(args: &PredictArgs, text: &str) -> Result<(), Failure> {
     match &args.out {
         None => print(text),

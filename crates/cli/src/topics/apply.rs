@@ -1,4 +1,4 @@
-//! The uses of a fitted folder: `jensen topics predict`, `evaluate` and `show`.
+//! `jensen topics predict`, `evaluate` and `show`, which use the folder of a fit.
 
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -17,15 +17,13 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, write_rows};
 use crate::terminal::start_threads;
 
-/// Number of documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;
 
-/// The first bytes of a corpus.
 fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// The only input, if it is a corpus, which must have the words of the model.
+/// Returns the only input if it is a corpus, which must have the words of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -44,7 +42,6 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
     Ok(Some(corpus))
 }
 
-/// Runs `topics predict`.
 pub fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let (folder, fitted) = stored::open(&args.dir)?;
@@ -109,7 +106,6 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The reason why a prediction ends early.
 enum Stop {
     Input(Failure),
     Output(std::io::Error),
@@ -131,14 +127,12 @@ struct Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    /// Writes a line per document.
     fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
         self.visit(args, &mut |documents| {
             self.lines(documents, out).map_err(Stop::Output)
         })
     }
 
-    /// Writes all proportions, with one row per document and one column per topic.
     fn matrix(
         &self,
         args: &PredictArgs,
@@ -150,7 +144,7 @@ impl Prediction<'_> {
                 "--id: a NumPy array has no document names; name a file that ends in .csv or .jsonl",
             ));
         }
-        // The file states the number of rows first, but it is only known at the end. Rows need not fit in memory.
+        // The file begins with the number of rows, which is known only at the end. The rows need not fit in memory.
         let mut spool = tempfile::tempfile()
             .map_err(|error| Failure::output(format!("no temporary file: {error}")))?;
         let mut ids: Vec<Option<String>> = Vec::new();
@@ -187,7 +181,7 @@ impl Prediction<'_> {
         Ok(skipped)
     }
 
-    /// The proportions of documents as bytes, NaN where a document has no known word.
+    /// Returns the proportions of documents as bytes, with NaN for a document without known words.
     fn thetas(&self, documents: &[NewDocument]) -> Vec<u8> {
         let rows: Vec<Vec<u8>> = documents
             .par_iter()
@@ -206,7 +200,6 @@ impl Prediction<'_> {
         rows.concat()
     }
 
-    /// Passes the documents on in chunks.
     fn visit(
         &self,
         args: &PredictArgs,
@@ -279,7 +272,6 @@ impl Prediction<'_> {
     }
 }
 
-/// Runs `topics evaluate`.
 pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     start_threads(args.threads)?;
     let (folder, fitted) = stored::open(&args.dir)?;
@@ -299,7 +291,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             corpus.path().display().to_string(),
         )
     } else {
-        // New documents pass through a separate corpus, so that they need not fit in memory.
+        // New documents are written to a separate corpus, so that they need not fit in memory.
         let scratch = tempfile::tempdir()
             .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
         let (corpus, built) = new_documents(&args.input, &args.inputs, &model, scratch.path())?;
@@ -360,7 +352,6 @@ fn heldout(
     })
 }
 
-/// New documents in the words of the model.
 fn new_documents(
     input: &InputFlags,
     paths: &[PathBuf],
@@ -378,7 +369,6 @@ fn new_documents(
     Ok((Corpus::open(&path)?, built))
 }
 
-/// Runs `topics show`.
 pub fn show(args: &ShowArgs) -> CommandResult {
     let (folder, fitted) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
@@ -413,7 +403,7 @@ pub fn show(args: &ShowArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The printed table of the first `limit` topics.
+/// Formats the first `limit` topics as a table.
 pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
     let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
     let number =

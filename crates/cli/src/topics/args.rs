@@ -125,7 +125,6 @@ pub struct InputFlags {
 }
 
 impl InputFlags {
-    /// The inputs.
     pub fn sources(&self, paths: &[PathBuf], id: Option<&str>) -> Result<Sources, Failure> {
         let settings = SourceSettings {
             format: self.format.map(Format::from),
@@ -229,7 +228,6 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// The requested settings.
     pub fn request(&self) -> CorpusRequest {
         CorpusRequest {
             inputs: self.inputs.clone(),
@@ -305,7 +303,6 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
-    /// The verbosity.
     pub fn say(&self) -> Say {
         Say {
             json: self.json,
@@ -372,8 +369,8 @@ pub struct PredictArgs {
     /// Omit smaller proportions
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     pub min_proportion: f64,
-    /// Write to this file instead of standard output; with the ending .csv or .npy, write a matrix with one row per document
-    /// and one column per topic
+    /// Write to this file instead of standard output; with the ending .csv or .npy, write a matrix with one row per
+    /// document and one column per topic
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Threads [default: all of the machine]

@@ -12,7 +12,6 @@ use super::args::BuildArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::{STOP, catch_interrupts, start_threads};
 
-/// Runs the command.
 pub fn run(args: &BuildArgs) -> CommandResult {
     let request = args.request();
     request.check()?;
@@ -44,7 +43,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards. It first builds the whole corpus, and then divides and removes it.
+/// Builds a folder of shards. It first builds the whole corpus, which it then divides and removes.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -74,7 +73,7 @@ fn divided(
     Ok(built)
 }
 
-/// Builds with a line of progress. Ctrl-C leaves no files.
+/// Builds a corpus with a line of progress. Ctrl-C leaves no files.
 pub fn watched(
     sources: &Sources,
     out: &Path,
@@ -105,7 +104,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // An output that cannot be written is wrong usage. Other errors concern the inputs.
+        // An output that cannot be written is a wrong command line. Other errors concern the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),
@@ -113,7 +112,6 @@ pub fn watched(
     })
 }
 
-/// The result of a build, for display.
 fn summary(built: &Built) -> String {
     let mut lines = vec![
         format!(
@@ -146,7 +144,7 @@ fn summary(built: &Built) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The number of skipped documents in words; empty if none were skipped.
+/// Describes the skipped documents, or returns `None` if none were skipped.
 pub fn skipped(skipped: &Skipped) -> Option<String> {
     let parts = [
         (skipped.empty, "without a word of the vocabulary"),
@@ -161,21 +159,18 @@ pub fn skipped(skipped: &Skipped) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{} documents: {}", skipped.total(), parts.join(", ")))
 }
 
-/// Reports skipped documents, if any.
 fn remark_skipped(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: skipped {text}"));
     }
 }
 
-/// Reports the documents without proportions, if any.
 pub fn remark_missing(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: no proportions for {text}"));
     }
 }
 
-/// Reports skipped documents and unknown words of new documents, if any.
 pub fn remark_left_out(built: &Built) {
     remark_skipped(&built.skipped);
     if built.tokens_left_out > 0 {

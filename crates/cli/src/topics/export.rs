@@ -9,7 +9,6 @@ use super::args::ExportArgs;
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, write_rows};
 
-/// Runs the command.
 pub fn run(args: &ExportArgs) -> CommandResult {
     let destinations = Destination::all(&args.out)?;
     let (folder, _) = stored::open(&args.dir)?;
@@ -27,7 +26,6 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Expected probabilities of all words, one row per topic.
 fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
@@ -44,7 +42,6 @@ fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failur
     })
 }
 
-/// Writes the most probable words of each topic, one per line.
 fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {
@@ -67,7 +64,7 @@ fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Resul
     }
 }
 
-/// A word in a line of CSV. Words of bags may contain any characters.
+/// Formats a word as a cell of CSV. Words of bags may contain any characters.
 fn cell(word: &str) -> String {
     match word.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),

@@ -8,7 +8,7 @@ use jensen::data::{Artefact, Claim};
 use jensen::job::{ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{
-    Collection, CorpusDocuments, Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
+    Collection, CorpusDocuments, PassSizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
 };
 
 use super::apply::topic_table;
@@ -18,19 +18,15 @@ use super::progress::Line;
 use crate::failure::{CommandResult, Failure};
 use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
-/// A run that is about to start.
 struct Plan {
     corpus: Corpus,
     run: TopicsRun,
-    /// The topics of an earlier fit to update.
     start: Option<TopicModel>,
     results: ResultFolder,
-    /// The time at which the corpus was opened.
     begun: Instant,
 }
 
 impl Plan {
-    /// For a corpus stored as `path`.
     fn new(corpus: Corpus, path: PathBuf, flags: TopicsRequest, begun: Instant) -> Self {
         Self {
             run: TopicsRun {
@@ -47,14 +43,13 @@ impl Plan {
     }
 }
 
-/// Runs `topics fit`.
 pub fn run(args: &FitArgs) -> CommandResult {
     start_threads(args.run.threads)?;
     let begun = Instant::now();
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or(path.clone());
     let Some(dir) = &args.resume else {
         check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-        // Checks flags before it reads or writes anything.
+        // Flags are checked before anything is read or written.
         args.flags.settings()?;
         let path = args.corpus.clone().unwrap_or_default();
         let corpus = Corpus::open(&path)?;
@@ -90,7 +85,6 @@ pub fn run(args: &FitArgs) -> CommandResult {
     carry_out(plan, &args.run)
 }
 
-/// Runs `topics update`.
 pub fn update(args: &UpdateArgs) -> CommandResult {
     start_threads(args.run.threads)?;
     let (old, stored) = stored::open(&args.dir)?;
@@ -102,13 +96,13 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         )));
     }
     let flags = TopicsRequest {
-        // The old priors as numbers, because neither K nor the priors may change.
+        // The old priors are given as numbers, because neither K nor the priors may change.
         alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
-        // The update uses the inference that made the topics.
+        // The update uses the inference of the earlier fit.
         inference: Some(model.topics.inference.name().to_owned()),
-        // A schedule was for the first fit. An update starts from existing topics.
+        // The temperature schedule was for the first fit. An update starts from existing topics.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),
         ..request::over(&args.flags, &stored.flags)?
@@ -116,7 +110,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     let settings = flags.settings()?;
     let sources = args.input.sources(&args.inputs, None)?;
     let begun = Instant::now();
-    // The new documents are read before anything of an earlier fit is touched.
+    // The new documents are read before any file of an earlier fit is changed.
     let claim = Claim::of(args.out.as_deref().unwrap_or(old.path())).map_err(Failure::output)?;
     let folder = match &args.out {
         Some(out) => folder::take(out, stored::COMMAND, &[])?,
@@ -132,7 +126,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     };
     let quiet = args.run.quiet || args.run.json;
     let built = watched(&sources, &built_path, &build, quiet).inspect_err(|_| {
-        // The error that led here is the one worth reporting.
+        // A failure to restore the folder is ignored, because the first error is reported.
         drop(folder.bring_back());
     })?;
     if !quiet {
@@ -150,7 +144,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
 
 fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     let train = CorpusDocuments::new(&plan.corpus, Split::Train);
-    let sizes = Sizes::of(&train, &plan.run.flags.settings()?);
+    let sizes = PassSizes::of(&train, &plan.run.flags.settings()?);
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,
         memory_limit: run.memory_limit,
@@ -171,10 +165,8 @@ fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     )
 }
 
-/// Topics in the table of the command.
 const ROWS: usize = 20;
 
-/// The summary for people.
 fn table(summary: &TopicsSummary) -> String {
     let mut text = topic_table(&summary.topic_rows, ROWS);
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");

@@ -1,13 +1,13 @@
-//! `jensen topics`: topic models of text.
+//! `jensen topics`, for topic models of text.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `build` | `topics build`: text or bags of words into a corpus |
-//! | `fit` | `topics fit` and `topics update`: a corpus into topics, in a folder |
+//! | `build` | `topics build`: from text or bags of words to a corpus |
+//! | `fit` | `topics fit` and `topics update`: from a corpus to topics in a folder |
 //! | `progress` | the line of progress |
 //! | `export` | `topics export`: topics as tables |
-//! | `apply` | `topics predict`, `evaluate` and `show`: what a fitted folder is good for |
+//! | `apply` | `topics predict`, `evaluate` and `show`, which use the folder of a fit |
 
 mod apply;
 pub mod args;
@@ -19,7 +19,6 @@ mod progress;
 use crate::failure::CommandResult;
 use args::TopicsCommand;
 
-/// Runs the command.
 pub fn run(command: TopicsCommand) -> CommandResult {
     match command {
         TopicsCommand::Build(args) => build::run(&args),

@@ -1,27 +1,25 @@
 //! The line of progress.
 
 use jensen::run::{Progress, Record};
-use jensen::topics::Sizes;
+use jensen::topics::PassSizes;
 use serde_json::Value;
 
 use crate::progress::Describe;
 
-/// A number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line of progress: share done, documents per second, held-out score, bound, temperature.
+/// The line of progress, with the finished fraction, documents per second, held-out score, ELBO and temperature.
 pub struct Line {
-    sizes: Sizes,
+    sizes: PassSizes,
     heldout: Option<f64>,
     bound: Option<f64>,
     temperature: Option<f64>,
 }
 
 impl Line {
-    /// The line of a run.
-    pub fn new(sizes: Sizes) -> Self {
+    pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
             heldout: None,

@@ -1,27 +1,26 @@
-//! The uses of a fitted folder: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
+//! `jensen vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit.
 
 use std::path::Path;
 
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
-    Autoencoder, COLUMNS, Frame, LogMarginal, Records, Selection, VaeModel, VaeRun, beside, first,
-    mosaic, open_vae, vae_model,
+    Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeRun, beside,
+    first, mosaic, open_vae, read_as, vae_model,
 };
 use serde_json::{Value, json};
 
-use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
+use super::args::{ApplyArgs, EvaluateArgs, ReconstructArgs, SampleArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
-/// Number of records in memory at once.
 const CHUNK: usize = 4000;
 
-/// Latent dimensions from which on the marginal likelihood is not estimated by appendix D of the paper.
+/// The number of latent dimensions from which the marginal likelihood is no longer estimated by appendix D of the
+/// paper.
 const TOO_MANY: usize = 5;
 
-/// A fit that can be used.
 struct Fitted {
     stored: VaeRun,
     model: VaeModel,
@@ -51,14 +50,18 @@ impl Fitted {
     }
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
-        let rows = Rows::open(path)?;
+        let likelihood = self.model.architecture.observation.likelihood;
+        let rows = read_as(Rows::open(path)?, likelihood);
         self.model.check_rows(&rows)?;
         Ok(rows)
     }
 
-    fn frame(&self, path: &Path) -> Result<Frame, Failure> {
+    fn frame(&self, path: &Path) -> Result<PictureFrame, Failure> {
         match self.model.image() {
-            Some(size) => Ok(Frame::new(size, self.model.architecture.likelihood)),
+            Some(size) => {
+                let likelihood = self.model.architecture.observation.likelihood;
+                Ok(PictureFrame::new(size, likelihood))
+            }
             None => Err(no_picture(
                 path,
                 "the records of this fit have no image size (fit with --image WxH)",
@@ -67,11 +70,10 @@ impl Fitted {
     }
 }
 
-/// Draws a picture of records of the networks.
 fn draw(
     path: &Path,
     model: &VaeModel,
-    frame: Frame,
+    frame: PictureFrame,
     records: &[f32],
     columns: usize,
 ) -> Result<(), Failure> {
@@ -81,10 +83,9 @@ fn draw(
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
-/// Receives records of the networks in sequence.
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
-/// Writes `count` records of the networks from `fill`, in the units of the data.
+/// Writes `count` records of the networks, which `fill` supplies, in the units of the data.
 fn write_records(
     destination: &Destination<'_>,
     model: &VaeModel,
@@ -108,11 +109,10 @@ fn write_records(
     })
 }
 
-/// Runs `vae sample`.
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
-    let width = fit.model.architecture.width;
+    let width = fit.model.architecture.observation.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
         None => {
@@ -141,7 +141,6 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Passes on records in chunks.
 fn in_chunks(
     records: &dyn Records,
     mut each: impl FnMut(&Selection<'_>) -> std::io::Result<()>,
@@ -155,7 +154,6 @@ fn in_chunks(
     Ok(())
 }
 
-/// Runs `vae encode`.
 pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
@@ -191,8 +189,17 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Runs `vae reconstruct`.
-pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
+fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
+    let mut row = vec![0.0; rows.width()];
+    for (means, index) in means.chunks_mut(rows.width()).zip(indices) {
+        rows.read_exact(*index, &mut row);
+        let pairs = means.iter_mut().zip(&row).filter(|(_, x)| !x.is_nan());
+        pairs.for_each(|(mean, x)| *mean = *x);
+    }
+}
+
+pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
+    let (args, impute) = (&args.apply, args.impute);
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
@@ -206,6 +213,22 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
             continue;
         }
         let networks = &mut fit.networks;
+        if impute {
+            let names = numbered("x", model.units.columns());
+            write_rows(
+                destination,
+                records.len(),
+                &names,
+                &mut |out: &mut RowWriter<'_, f64>| {
+                    in_chunks(&records, |chunk| {
+                        let mut means = model.rows(&networks.reconstruct(chunk));
+                        keep_present(&rows, &chunk.indices, &mut means);
+                        out.write(&means)
+                    })
+                },
+            )?;
+            continue;
+        }
         write_records(destination, &model, records.len(), &mut |take| {
             in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
@@ -213,7 +236,7 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, with the fields `more`, or null if there is none.
+/// Returns an estimate with its errors as `name`, together with the fields `more`, or null if there is no estimate.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;
@@ -240,19 +263,15 @@ fn in_words(estimate: &LogMarginal) -> String {
     )
 }
 
-/// Runs `vae evaluate`.
 pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
-    // Densities are those of rows in the units of the data.
-    let log_jacobian = model.units.log_jacobian();
-    let moved = |estimate: LogMarginal| LogMarginal {
-        mean: estimate.mean + log_jacobian,
-        records: estimate.records.iter().map(|x| x + log_jacobian).collect(),
-        ..estimate
-    };
+    // Densities refer to rows in the units of the data.
+    let log_jacobians = model.log_jacobians(&records);
+    let log_jacobian = log_jacobians.iter().sum::<f64>() / records.len() as f64;
+    let moved = |estimate: LogMarginal| estimate.moved(&log_jacobians);
     let seed = args.seed.unwrap_or(fit.stored.flags.seed());
     let some = match args.records {
         0 => records.len(),
@@ -290,6 +309,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             "divergence": bound.divergence,
             "importance": fields("bound", &importance, json!({ "draws": args.importance })),
             "marginal": fields("log_likelihood", &marginal, json!({})),
+            "missing_values": rows.missing(),
             "active_units": active.active,
             "latent_variances": active.variance,
             "seed": seed,
@@ -324,6 +344,10 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             ),
         ),
         None => {}
+    }
+    if rows.missing() > 0 {
+        let all = rows.rows() * rows.width();
+        line("missing values", format!("{} of {all}", rows.missing()));
     }
     line(
         "active latent values",

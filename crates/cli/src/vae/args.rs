@@ -15,7 +15,7 @@ pub enum VaeCommand {
     /// Posterior means and standard deviations of the latent values of records
     Encode(ApplyArgs),
     /// Reconstruct records: the decoder's means at the means of their codes
-    Reconstruct(ApplyArgs),
+    Reconstruct(ReconstructArgs),
     /// Bounds, marginal likelihood and active latent values of records
     Evaluate(EvaluateArgs),
 }
@@ -25,6 +25,7 @@ Examples:
   jensen vae fit train-images-idx3-ubyte.gz --validation t10k-images-idx3-ubyte.gz --out digits
   jensen vae fit faces.mat --image 20x28 --decoder gaussian --latent 10 --hidden 200 --validation 0.1 --out faces
   jensen vae fit table.csv --decoder gaussian --latent 2 --hidden 64,32 --activation relu --optimizer adam --step-size 0.001
+  jensen vae fit cells.csv --decoder negative-binomial --library-size on --latent 10 --hidden 128 --optimizer adam
   jensen vae fit --resume digits --epochs 200
 
 Data: IDX, NPY, MAT 5 or CSV files (also .gz), or a folder of PNG and PGM pictures of one size; a row is a record. Grey
@@ -122,9 +123,21 @@ Examples:
   jensen vae encode digits t10k-images-idx3-ubyte.gz --out codes.npy
   jensen vae encode digits new.csv > codes.csv
   jensen vae reconstruct digits t10k-images-idx3-ubyte.gz --out pairs.png --out means.npy
+  jensen vae reconstruct survey gaps.csv --impute --out complete.csv
 
 Codes have the columns mean1, mean2, … and sd1, sd2, …. Records are read and written in chunks. A picture of reconstructions
 shows the first records, each above its reconstruction.";
+
+/// Reconstructs records.
+#[derive(Args)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct ReconstructArgs {
+    #[command(flatten)]
+    pub apply: ApplyArgs,
+    /// Keep values that are present, and reconstruct only missing ones
+    #[arg(long)]
+    pub impute: bool,
+}
 
 /// Runs records through the networks.
 #[derive(Args)]

@@ -11,7 +11,6 @@ use super::progress::Line;
 use crate::failure::CommandResult;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads, verdict};
 
-/// Runs `vae fit`.
 pub fn run(args: &FitArgs) -> CommandResult {
     start_threads(args.threads)?;
     let begun = Instant::now();
@@ -63,7 +62,6 @@ pub fn run(args: &FitArgs) -> CommandResult {
     conclude(&summary, trusted, folder.as_deref(), say, 11, table)
 }
 
-/// The summary for people.
 fn table(summary: &VaeSummary) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<11} {value}\n");
@@ -88,6 +86,9 @@ fn table(summary: &VaeSummary) -> String {
                 format!("{} records", summary.validation_records),
             ),
         );
+    }
+    if summary.missing_values > 0 {
+        line("missing", format!("{} values", summary.missing_values));
     }
     line(
         "latent",

@@ -1,11 +1,11 @@
-//! `jensen vae`: auto-encoders of images and tables.
+//! `jensen vae`, for auto-encoders of images and tables.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `fit` | `vae fit`: rows into weights |
+//! | `fit` | `vae fit`: from rows to weights |
 //! | `progress` | the line of progress |
-//! | `apply` | `vae sample`, `encode`, `reconstruct` and `evaluate`: what a fitted folder is good for |
+//! | `apply` | `vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit |
 
 mod apply;
 pub mod args;
@@ -15,7 +15,6 @@ mod progress;
 use crate::failure::CommandResult;
 use args::VaeCommand;
 
-/// Runs the command.
 pub fn run(command: VaeCommand) -> CommandResult {
     match command {
         VaeCommand::Fit(args) => fit::run(&args),

@@ -9,10 +9,10 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line of progress: epoch, bounds, records per second.
+/// The line of progress, with the epoch, ELBOs and records per second.
 pub struct Line {
     epochs: f64,
-    /// Earlier records, and those of the last iteration.
+    /// The number of earlier records, and of records in the last iteration.
     seen: (f64, f64),
     bound: Option<f64>,
     validation: Option<f64>,
@@ -20,7 +20,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a run of `epochs` passes.
     pub fn new(epochs: f64) -> Self {
         Self {
             epochs,

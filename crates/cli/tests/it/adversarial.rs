@@ -1,8 +1,8 @@
-//! Posteriors with known answers on which a fit can go wrong (`models/adversarial`): no wrong fit is trusted, no fit
-//! crashes, and most fits are trusted if an answer exists.
+//! Tests posteriors with known answers on which a fit can go wrong (`models/adversarial`). No wrong fit may be trusted,
+//! no fit may crash, and most fits must be trusted if there is an answer.
 //!
 //! The test fits every sixth program, or all of them with `JENSEN_ADVERSARIAL=all` in the environment, as in `.ci/all`.
-//! Run with `--nocapture` to see the table.
+//! Run it with `--nocapture` to see the table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,25 @@ use std::time::Instant;
 use crate::common::jensen;
 use serde_json::Value;
 
-/// Draws of every fit.
 const DRAWS: usize = 4000;
 
-/// The allowed error of a trusted mean in standard deviations, beyond three standard errors of the draws.
+/// The allowed error of a trusted mean in standard deviations, in addition to three standard errors of the draws.
 const MEAN: f64 = 0.15;
 
-/// The allowed relative error of a trusted standard deviation, beyond three standard errors of the draws.
+/// The allowed relative error of a trusted standard deviation, in addition to three standard errors of the draws.
 const SPREAD: f64 = 0.10;
 
-/// The time limit of every fit in seconds, and the seconds that no fit may exceed.
+/// The time limit of every fit in seconds, and the time that no fit may exceed.
 const BUDGET: &str = "30";
 const SECONDS: f64 = 90.0;
 
-/// The test fits one of this number of programs if it does not fit all.
+/// The test fits one of this many programs unless it fits all.
 const EVERY: usize = 6;
 
-/// The result of one fit.
 struct Case {
     name: String,
     kind: String,
     trusted: bool,
-    /// The fault of the answer.
     faults: Vec<String>,
     seconds: f64,
 }
@@ -45,7 +42,8 @@ impl Case {
     }
 }
 
-/// Whether the mean and standard deviation of a fitted value equal those of the answer within the error of the draws.
+/// Returns the fitted values whose mean or standard deviation differs from the answer by more than the error of the
+/// draws.
 fn faults(answer: &Value, fit: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let parameters = fit["parameters"].as_array().expect("a list");
@@ -60,7 +58,7 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
             }
             continue;
         };
-        // A report of tails that the draws do not determine is not an error.
+        // It is not an error if the fit reports tails that the draws do not determine.
         if found["undefined"].is_string() {
             continue;
         }
@@ -73,7 +71,8 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
         if off > MEAN + 3.0 / draws.sqrt() {
             faults.push(format!("the mean of {name} is {off:.2} sd off"));
         }
-        // The relative standard error of an sd; without a fourth moment, draws do not determine it.
+        // This is the relative standard error of a standard deviation. Without a fourth moment, the draws do not
+        // determine it.
         if let Some(kurtosis) = moments[2].as_f64() {
             let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * draws)).sqrt();
             if (s / sd - 1.0).abs() > SPREAD + 3.0 * error {

@@ -1,4 +1,4 @@
-//! Bad models and bad data result in one clear message and the right exit code.
+//! Tests that bad models and bad data give one clear message and the right exit code.
 
 use crate::common::{Desk, corpus, jensen};
 
@@ -17,7 +17,7 @@ model {
 }
 ";
 
-/// Fits the mean model to data; the exit code is 3, and the message contains all of `wanted` and appears once.
+/// Fits the mean model to data, and checks that the exit code is 3 and that one message contains all of `wanted`.
 #[track_caller]
 fn refused(data: &str, wanted: &[&str]) {
     let desk = Desk::new();
@@ -322,7 +322,7 @@ fn check_takes_data_with_a_program() {
         "{}",
         checked.stdout
     );
-    // The command can fit what `check` calls correct.
+    // The command can fit every program that `check` accepts.
     for program in [
         "model { target += 1; }",
         "parameters { vector[0] m; } model { m ~ normal(0, 1); }",

@@ -1,11 +1,11 @@
-//! `jensen fit --calibrate`: a correct model is calibrated, and the command detects a wrong one.
+//! Tests `jensen fit --calibrate`: a correct model is calibrated, and the command detects a wrong one.
 
 use std::fs;
 
 use crate::common::{Desk, jensen};
 use serde_json::Value;
 
-/// Few observations with a wide prior.
+/// There are few observations and the prior is wide.
 const SIMULATOR: &str = "
     data { int<lower=0> N; }
     generated quantities {
@@ -30,7 +30,6 @@ struct Found {
     text: String,
 }
 
-/// A calibration in a folder, with this number of parallel fits.
 fn calibrate(desk: &Desk, sd: &str, out: &str, threads: &str) -> Found {
     let line = [
         "fit".to_owned(),
@@ -95,7 +94,7 @@ fn a_right_model_is_calibrated_and_a_narrow_prior_is_seen() {
     .expect("written");
     assert_eq!(calibrate(&desk, "2", "alone", "2").ranks, right.ranks);
 
-    // Half the spread in the prior draws means of four observations towards zero.
+    // A prior with half the standard deviation draws the means of four observations towards zero.
     let narrow = calibrate(&desk, "0.5", "narrow", "2");
     assert_eq!(narrow.exit, 4, "{}", narrow.text);
     let mu = &narrow.tests["parameters"][0];

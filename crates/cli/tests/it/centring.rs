@@ -1,4 +1,4 @@
-//! Centring of groups and vectors that scatter about a location: the choices, and their effect.
+//! Tests the centring of groups and of vectors with a joint prior.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::common::{Desk, corpus, draws_of, jensen, read_json, rows};
 
-/// Numbers of a fit by the name of the variable: mean and standard deviation.
 fn moments(fit: &Value) -> BTreeMap<String, [f64; 2]> {
     let row = |row: &Value| {
         let number = |what: &str| row[what].as_f64().unwrap();
@@ -48,17 +47,17 @@ fn a_funnel_is_fitted_by_centring_it() {
     let plain = run("off");
     assert!(plain.json()["khat"].as_f64().unwrap() > 0.7);
 
-    // More draws come from the same posterior, and the first of them are those of the fit.
+    // Additional draws come from the same posterior, and the first draws are those of the fit.
     jensen(["fit", &model, "--out", &out, "--seed", "3", "-q"]).expect(0);
     let more = jensen(["draws", &out, "--draws", "1500"]).expect(0).stdout;
     let (first, all) = (draws_of(&desk.path("out")), rows(&more));
-    // A header and the mean come first.
+    // A header and the mean precede the draws.
     assert_eq!((first.lines().count(), all.lines().count()), (1002, 1502));
     assert!(all.starts_with(&first));
 }
 
-/// Correlated intercepts and slopes in the form of Stan's guide: with few houses in most counties, neither a Gaussian
-/// nor chains that start from it describe the standard deviation of the slopes.
+/// The program has correlated intercepts and slopes in the form of Stan's guide. Most counties have few houses, so
+/// neither a Gaussian nor chains that start from it describe the standard deviation of the slopes.
 #[test]
 fn correlated_effects_are_fitted_between_centred_and_not() {
     const PROGRAM: &str = "data { int N; int J; array[N] int county; vector[N] x; vector[N] y; }
@@ -138,8 +137,8 @@ fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
     );
 }
 
-/// A random walk observed with noise, by shocks and by elements: the same posterior, which has a form in one of the
-/// programs that no sparse family suits.
+/// One program writes a noisily observed random walk by its shocks, and the other by its elements. The posterior is the
+/// same, but no sparse family suits the form of the first program.
 #[test]
 fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     const BY_SHOCKS: &str = "data { int T; vector[T] y; }
@@ -176,7 +175,8 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     .expect(0);
     let [by_shocks, by_elements] =
         ["out", "other"].map(|run| moments(&read_json(&desk.path(&format!("{run}/fit.json")))));
-    // Every element, and the shocks as separate draws: they are standard normal before the data.
+    // The output contains all elements, and the shocks as separate draws. Before the data, the shocks are standard
+    // normal.
     for (name, [mean, sd]) in &by_elements {
         let [own, spread] = by_shocks[name];
         assert!(
@@ -195,8 +195,9 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     assert_eq!(draws_of(&desk.path("out")), draws_of(&desk.path("stopped")));
 }
 
-/// Counts with a Gaussian process, by values whose prior has the covariance, and by standard normal numbers: the same
-/// posterior. In the first form, neither Gaussians nor chains describe the length.
+/// Both programs model counts with a Gaussian process, one by values whose prior has the covariance, and the other by
+/// standard normal numbers. The posterior is the same. In the first form, neither Gaussians nor chains describe the
+/// length.
 #[test]
 fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     const BY_VALUES: &str = "data { int N; array[N] real x; array[N] int y; }
@@ -245,8 +246,8 @@ fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     assert!(whitened > written + 3.0, "{whitened} and {written} nats");
 }
 
-/// Growth of a population by steps with an error that may be almost zero: mean fields are accurate for small steps, and
-/// they mislead chains if steps are large.
+/// A population grows by steps with an error that may be almost zero. Mean fields are accurate for small steps, and
+/// mislead chains if steps are large.
 #[test]
 fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written() {
     const GROWTH: &str = "data { int T; vector[T] y; }
@@ -291,10 +292,10 @@ fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_writte
         |out: &str| read_json(&desk.path(&format!("{out}/run.json")))["centring"]["powers"].clone();
     assert_eq!(centring("whole"), serde_json::json!([]));
 
-    // A fit that was stopped in the first or second fit and resumed ends like an uninterrupted one.
+    // A fit that was stopped in its first or second stage and resumed ends like an uninterrupted one.
     assert_eq!(fit("first", &["--max-iters", "30"]), 4);
     assert_ne!(centring("first"), serde_json::json!([]));
-    // So does one whose chains were stopped before they could mix.
+    // A fit whose chains were stopped before they could mix also does.
     assert_eq!(fit("refined", &["--max-iters", "180"]), 4);
     assert_ne!(centring("refined"), serde_json::json!([]));
     assert_eq!(fit("second", &["--max-iters", "300"]), 4);

@@ -1,4 +1,4 @@
-//! `jensen fit --exchangeable` from end to end.
+//! Tests `jensen fit --exchangeable` from end to end.
 
 use crate::common::{Desk, corpus, jensen};
 
@@ -43,7 +43,7 @@ fn smiso_finds_a_step_size_of_its_own() {
 
 #[test]
 fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
-    // Nine batches an epoch: both limits are within one, after the starts.
+    // An epoch has nine batches, so both limits are within one epoch, after the starts.
     let (model, data) = corpus("kidscore_momhs");
     for method in [
         &["--estimator", "joint"][..],
@@ -105,7 +105,7 @@ fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
 
 #[test]
 fn records_get_the_policy_of_all_data() {
-    // Collinear predictors: the independent normals of the first fit cannot be trusted.
+    // The predictors are collinear, so the independent normals of the first fit cannot be trusted.
     let desk = Desk::new();
     let model = desk.file(
         "line.stan",
@@ -125,7 +125,7 @@ fn records_get_the_policy_of_all_data() {
     assert_eq!(records["family"], "fullrank");
     let gap = whole["elbo"].as_f64().unwrap() - records["elbo"].as_f64().unwrap();
     assert!(gap.abs() < 0.5, "{gap} nats apart");
-    // The covariances of a mean field by linear response are those of the posterior.
+    // Linear response gives a mean field the covariances of the posterior.
     args.extend(["--family", "meanfield", "--covariance", "linear-response"]);
     let wide = jensen(args).json();
     let sd = |fit: &serde_json::Value| fit["parameters"][1]["sd"].as_f64().unwrap();
@@ -144,7 +144,6 @@ fn a_logistic_regression_has_its_draws_integrated_out() {
     assert!(gap.abs() < 0.5, "{gap} nats apart");
 }
 
-/// Fails with this exit code and a message that has all of these words.
 fn refused(model: &str, flags: &[&str], code: i32, words: &[&str]) {
     let (model, data) = corpus(model);
     let mut args = vec!["fit", model.as_str(), data.as_str()];
@@ -220,7 +219,7 @@ fn what_counts_no_records_is_refused() {
 
 #[test]
 fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
-    // A network is not a linear predictor: `joint` must keep the means at each record's last visit.
+    // A network is not a linear predictor, so `joint` must keep the means at each record's last visit.
     let desk = Desk::new();
     let model = desk.file(
         "network.stan",

@@ -1,4 +1,4 @@
-//! `jensen fit` and `jensen draws` from end to end.
+//! Tests `jensen fit` and `jensen draws` from end to end.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::common::{
 
 const SCHOOLS: &str = "eight_schools_noncentred";
 
-/// Flags of a run of some hundred slow iterations, which a test can stop in the middle.
+/// The flags of a run of some hundred slow iterations, which a test can stop in the middle.
 const SLOW: [&str; 6] = [
     "--method",
     "bbvi",
@@ -26,7 +26,8 @@ const SLOW: [&str; 6] = [
 #[test]
 fn a_hopeless_mean_field_is_left_where_the_starts_ended() {
     let desk = Desk::new();
-    // Of a hierarchy of 26 dimensions the starts' mean field has k̂ above 1; of a regression it is near the posterior.
+    // For a hierarchy of 26 dimensions, the mean field of the starts has k̂ above 1. For a regression, it is close to
+    // the posterior.
     for (program, fitted) in [("seeds_centred", false), ("kidscore_momiq", true)] {
         let (model, data) = corpus(program);
         let out = desk.name(program);
@@ -95,7 +96,7 @@ fn a_fit_answers_as_stated() {
             assert!(line.get(field).is_some(), "{field}");
         }
     }
-    // Names, the mean, draws.
+    // The lines are the names, the mean and the draws.
     assert_eq!(draws_of(&desk.path("out")).lines().count(), 1002);
 }
 
@@ -212,7 +213,6 @@ fn draws_continue_those_of_the_fit() {
     assert_eq!(rows(&resampled.stdout).lines().count(), 9);
 }
 
-/// The columns of Stan CSV after the first three.
 fn columns(csv: &str) -> Vec<String> {
     let rows = rows(csv);
     let header = rows.lines().next().expect("a header");
@@ -237,7 +237,7 @@ fn only_what_is_asked_for_is_saved() {
         "{saved:?}"
     );
     assert!(saved.contains(&"y_rep.8".to_owned()));
-    // They are the columns of a fit that saves all.
+    // The columns are those of a fit that saves all variables.
     let more = jensen(["draws", &out, "--draws", "40", "--save", "all"]).expect(0);
     let column = |csv: &str, name: &str| -> Vec<String> {
         let at = 3 + columns(csv).iter().position(|c| c == name).expect(name);
@@ -267,7 +267,7 @@ fn another_program_generates_at_the_draws_of_a_fit() {
     ])
     .expect(0);
     let written = std::fs::read_to_string(desk.path("out/draws.csv")).unwrap();
-    // The same program, data and seed: what the fit has written.
+    // The program, the data and the seed are the same, so the result is the output of the fit.
     let again = jensen(["generate", &model, &out, "--save", "all"]).expect(0);
     assert_eq!(columns(&again.stdout), columns(&written));
     let (again, written) = (rows(&again.stdout), rows(&written));
@@ -330,7 +330,6 @@ fn another_program_generates_at_the_draws_of_a_fit() {
     );
 }
 
-/// Waits until a run has written a checkpoint after its start.
 fn wait_for_checkpoint(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !folder.join("checkpoint.safetensors").is_file() {
@@ -339,7 +338,6 @@ fn wait_for_checkpoint(folder: &Path) {
     }
 }
 
-/// A slow run with frequent checkpoints and the same run without interruption.
 fn slow_run<'a>(model: &'a str, data: &'a str, out: &'a str, iterations: &'a str) -> Vec<&'a str> {
     let mut args = vec!["fit", model, data, "--out", out, "--max-iters", iterations];
     args.extend(SLOW);
@@ -426,7 +424,7 @@ fn another_run_does_not_resume() {
     let other = desk.file("data.json", r#"{"J": 2, "y": [1, 2], "sigma": [1, 1]}"#);
     let changed = jensen(["fit", &model, &other, "--resume", &out, "-q"]).expect(2);
     assert!(changed.stderr.contains("data hash"), "{}", changed.stderr);
-    // The same inputs, given again, belong to the same run.
+    // If the same inputs are given again, they belong to the same run.
     jensen([
         "fit",
         &model,
@@ -492,8 +490,8 @@ fn starting_points_are_taken_from_files() {
     assert!(refused.stderr.contains('3'), "{}", refused.stderr);
 }
 
-/// Users of two machines rely on this: each level fits the same posterior, its run names the level, and no run resumes
-/// at another level.
+/// Users of two machines rely on this. Each instruction set fits the same posterior, the run names the instruction set,
+/// and no run resumes with another one.
 #[test]
 fn instruction_sets_agree_and_are_not_mixed() {
     let (model, data) = corpus(SCHOOLS);
@@ -520,8 +518,7 @@ fn instruction_sets_agree_and_are_not_mixed() {
     assert_eq!(trace_of(&desk.path("out")).len(), 40);
 }
 
-/// A fit starts at the initial values for CmdStan: the values are within the bulk of the posterior, and the fit reads
-/// them back.
+/// The values for CmdStan's initialisation are within the bulk of the posterior, and a fit can start from them.
 #[test]
 fn a_fit_hands_initial_values_on() {
     let desk = Desk::new();
@@ -570,8 +567,8 @@ fn a_fit_hands_initial_values_on() {
     assert_eq!(seen.len(), 4, "four draws");
 }
 
-/// Nine effects whose standard deviation follows a scale with information only from its prior: a Gaussian cannot fit it
-/// in the form of the program.
+/// Nine effects have a standard deviation that follows a scale, about which only its prior has information. No Gaussian
+/// fits the program in the form in which it is written.
 #[test]
 fn parameters_of_trustvi_are_flags() {
     let desk = Desk::new();
@@ -603,7 +600,7 @@ fn parameters_of_trustvi_are_flags() {
     let other = jensen(resume.iter().chain(&["--trust-eta", "0.2"])).expect(2);
     assert!(other.stderr.contains("eta"), "{}", other.stderr);
     jensen(resume).expect(0);
-    // After the starts, which have separate regions.
+    // The starts have separate regions, so the check concerns the iterations after them.
     let trace = trace_of(&desk.path("run"));
     let first = trace.iter().find(|record| record["accepted"].is_number());
     assert_eq!(first.unwrap()["radius"], 1.5);

@@ -1,4 +1,4 @@
-//! `jensen fit-many`: one table of many fits.
+//! Tests `jensen fit-many`, which writes one table of many fits.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ const LINE: &str = "
     parameters { real mu; real<lower=0> sigma; }
     model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }";
 
-/// The program, this number of data sets, one of the wrong size and one that does not exist.
+/// Returns the arguments for a program and `sets` data sets, as well as one of the wrong size and one that does not
+/// exist.
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
@@ -30,7 +31,9 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     line
 }
 
-/// The table without its seconds.
+/// The verdict of a row of `rows.jsonl` without a result.
+const FAILED: &str = "\"verdict\":\"failed\"";
+
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {
@@ -63,13 +66,23 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!((rows(",trusted,"), rows(",failed,")), (12, 6), "{one:#?}");
     assert!(one[0].ends_with("mean(mu),sd(mu),mean(sigma),sd(sigma)"));
     assert!(one.iter().any(|row| row.contains("there is no such file")));
-    // A second start has no work left; the run repeats a row that a kill cut short.
+    // A second start keeps the rows of finished fits, and repeats failed fits and a row that a kill cut short.
     let rows = desk.path("one").join("rows.jsonl");
-    let kept = fs::read(&rows).unwrap();
+    let text = || fs::read_to_string(&rows).unwrap();
+    let finished = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains(FAILED));
+        lines.map(str::to_owned).collect()
+    };
+    let kept = text();
     assert_eq!(run("2", "one"), one);
-    assert_eq!(fs::read(&rows).unwrap(), kept);
+    assert_eq!(finished(&text()), finished(&kept));
+    assert_eq!(text().lines().count(), 18);
     fs::write(&rows, &kept[..kept.len() - 9]).unwrap();
     assert_eq!(run("2", "one"), one);
+    // A fit that failed for want of memory is fitted when the command runs again.
+    fs::write(&rows, kept.replacen("\"verdict\":\"trusted\"", FAILED, 3)).unwrap();
+    assert_eq!(run("2", "one"), one);
+    assert_eq!(text().lines().count(), 18);
 }
 
 #[test]
@@ -90,7 +103,7 @@ fn a_run_that_was_killed_goes_on() {
         }
         child.kill().expect("a process");
         child.wait().expect("a process");
-        // All earlier rows are still there.
+        // All earlier rows still exist.
         assert!(count() >= before);
         before = count();
     }

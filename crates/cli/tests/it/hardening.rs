@@ -1,4 +1,4 @@
-//! Attacks that the command once failed: each failure that the book's page on hardening counts.
+//! Tests attacks that once succeeded against the command. The book's page on hardening counts them.
 
 use std::fs;
 use std::io::Write;
@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Desk, corpus, draws_of, fit_of, jensen, read_json, start, trace_of};
 
-/// A program with a standard normal parameter `x` and these blocks around its model.
+/// Returns a program with a standard normal parameter `x` and these blocks around its model.
 fn program(before: &str, after: &str) -> String {
     format!("{before} parameters {{ real x; }} model {{ x ~ normal(0, 1); }} {after}")
 }
 
-/// Fits a program that the command must refuse, and returns its message.
 fn refused(desk: &Desk, source: &str, flags: &[&str]) -> String {
     let model = desk.file("model.stan", source);
     let args = ["fit", &model].into_iter().chain(flags.iter().copied());
@@ -58,7 +57,6 @@ fn a_fit_survives_generated_quantities_that_all_fail() {
     }
 }
 
-/// A finished fit of eight schools.
 fn finished(desk: &Desk) -> String {
     let (model, data) = corpus("eight_schools_noncentred");
     let out = desk.name("run");
@@ -102,7 +100,7 @@ fn a_flipped_bit_is_output() {
     );
 }
 
-/// An archive of another fit of the same program and data is intact, and does not affect the verdict on this fit.
+/// An archive of another fit of the same program and data is intact, but must not affect the verdict on this fit.
 #[test]
 fn an_archive_of_another_fit_is_refused() {
     let desk = Desk::new();
@@ -125,7 +123,7 @@ fn an_archive_of_another_fit_is_refused() {
     jensen(draws).expect(0);
 }
 
-/// With `--json`, a command always writes an object, also on failure.
+/// With `--json`, a command always prints an object, even if it fails.
 #[test]
 fn a_fit_that_cannot_start_prints_an_object() {
     let desk = Desk::new();
@@ -154,7 +152,7 @@ fn pipes_and_small_stacks_end_in_a_word() {
         let made = std::process::Command::new("mkfifo").arg(path).status();
         assert!(made.is_ok_and(|status| status.success()));
     };
-    // Nobody writes to them.
+    // Nobody writes to the pipes.
     let folder = Path::new(desk.name("stored").as_str()).to_owned();
     fs::create_dir(&folder).unwrap();
     pipe(&folder.join("part.stan"));
@@ -235,16 +233,17 @@ fn loops_without_an_end_keep_to_the_time() {
     ] {
         let begun = Instant::now();
         let said = refused(&desk, &source, &["--max-seconds", "1", "--memory-limit", "1GiB"]);
-        // Compiled code also has a limit on steps, which a fast machine reaches first.
+        // Compiled code also has a limit on the number of steps, which a fast machine reaches first.
         let steps = source.contains("i < 2000000000") && said.contains("stopped after 10000000 steps");
         assert!(steps || said.contains("--max-seconds 1"), "{said}");
-        // One second for the limit, one to end, and an allowance for a busy machine.
+        // The time consists of one second for the limit, one to end, and an allowance for a busy machine.
         assert!(begun.elapsed() < Duration::from_secs(6), "{source}: {:?}", begun.elapsed());
     }
 }
 
-/// One evaluation takes half a minute for sixty products, or seconds for one inverse, in many lanes. The system ends a
-/// process that uses more processor time than the limit of one second, one to end, and the build of the model.
+/// One evaluation of sixty products takes half a minute, and one of an inverse in many lanes takes seconds. The system
+/// ends a process that uses more processor time than one second for the limit, one to end, and the time to build the
+/// model.
 #[cfg(unix)]
 #[test]
 fn an_evaluation_that_takes_long_is_not_waited_for() {
@@ -283,7 +282,7 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
     let model = desk.file("model.stan", &program("", block));
     let out = desk.name("run");
     let mut child = start(["fit", &model, "--out", &out]);
-    // The trace is whole when the draws begin.
+    // The trace is complete when the draws begin.
     let begun = Instant::now();
     while !desk.path("run/checkpoint.safetensors").is_file()
         && begun.elapsed() < Duration::from_secs(5)
@@ -311,7 +310,7 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
 fn a_stop_before_the_first_state_leaves_what_was_there() {
     let desk = Desk::new();
     let quick = desk.file("quick.stan", &program("", ""));
-    // The program builds at once, and then evaluates for seconds before the first state exists.
+    // The program builds at once, but its evaluation takes seconds before the first state exists.
     let source = "parameters { matrix[250, 250] A; }
         model { to_vector(A) ~ normal(0, 1); sum(A * A * A * A * A * A * A * A) ~ normal(0, 1); }";
     let slow = desk.file("slow.stan", source);
@@ -466,7 +465,7 @@ fn a_resumed_fit_leaves_the_files_of_one_that_was_left_alone() {
             "model.stan",
         ] {
             let [a, b] = [whole, parts].map(|folder| fs::read(folder.join(name)).unwrap());
-            // On resuming, the machine determines settings that were left open.
+            // When a run is resumed, the machine determines the settings that were not given.
             if name == "run.json" {
                 let [a, b] = [a, b]
                     .map(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).unwrap());
@@ -485,7 +484,7 @@ fn litter_of_killed_runs_goes_and_is_in_nobodys_way() {
     let (model, data) = corpus("eight_schools_noncentred");
     let out = desk.path("run");
     fs::create_dir(&out).unwrap();
-    // A run that was killed before its first file.
+    // The run was killed before it wrote its first file.
     fs::write(out.join(".jensen.json.4242-0.tmp"), "{").unwrap();
     let name = out.display().to_string();
     jensen(["fit", &model, &data, "--draws", "10", "--out", &name]).expect(0);
@@ -535,7 +534,6 @@ fn nothing_said_tells_the_terminal_anything() {
     assert!(said.contains("\\u001b[31m"), "{said}");
 }
 
-/// Runs the command from a shell that sets a limit.
 #[cfg(unix)]
 fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
     let limit = format!("{limit}; exec \"$@\"");
@@ -546,7 +544,7 @@ fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
     (done.status.code(), said)
 }
 
-/// Runs the command with a limit on file size, in blocks of 512 bytes.
+/// Runs the command with a limit on file size in blocks of 512 bytes.
 #[cfg(unix)]
 fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
     limited(&format!("ulimit -f {blocks}"), args)
@@ -572,7 +570,7 @@ fn a_system_without_more_memory_is_one_error() {
         "--out",
         &out,
     ];
-    // The memory is too small for the first stack, for the threads' stacks, and for the data.
+    // The memory is too small for the first stack, for the stacks of the threads, or for the data.
     for (megabytes, part) in [
         (100, "cannot start a thread with a stack"),
         (700, "cannot start 1 threads"),
@@ -589,7 +587,7 @@ fn a_system_without_more_memory_is_one_error() {
     jensen(args).expect(0);
 }
 
-/// If the limit on open files is too small, the command reports this, and leaves nothing that would block a later run.
+/// If the limit on open files is too small, the command reports this and leaves no file that would block a later run.
 #[cfg(target_os = "linux")]
 #[test]
 fn few_files_are_one_error_or_enough() {
@@ -625,7 +623,7 @@ fn few_files_are_one_error_or_enough() {
     jensen(args).expect(0);
 }
 
-/// Users other than root have a limit on processes, which includes threads.
+/// The limit on processes includes threads, and does not apply to root.
 #[cfg(target_os = "linux")]
 #[test]
 fn few_threads_are_one_error_or_enough() {
@@ -664,13 +662,13 @@ fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
         assert_eq!(left.find(|name| name.ends_with(".tmp")), None, "{blocks}");
         jensen(["draws", &out, "--draws", "5"]).expect(0);
     }
-    // With enough space the new fit replaces the earlier one, and all earlier files are gone.
+    // With enough space the new fit replaces the earlier one, whose files are all removed.
     jensen(args).expect(0);
     assert_ne!(draws, draws_of(folder));
     assert!(!folder.join(".earlier").exists());
 }
 
-/// A corpus of a few documents, which Jensen maps at any length.
+/// Builds a corpus of a few documents. A corpus is mapped whatever its length is.
 #[cfg(feature = "topics")]
 fn small_corpus(desk: &Desk) -> String {
     let line = |i: usize| {
@@ -698,7 +696,6 @@ fn small_corpus(desk: &Desk) -> String {
     corpus
 }
 
-/// Damage to a corpus, and the message that follows.
 #[cfg(all(feature = "topics", target_os = "linux"))]
 type Change = (&'static str, fn(&Path));
 
@@ -715,7 +712,7 @@ fn a_corpus_that_changes_under_a_fit_is_one_error() {
         }),
         ("changed while Jensen read it", |path| {
             let length = fs::metadata(path).expect("a file").len() as usize;
-            // In place: a newly created file is short for a moment.
+            // The file is changed in place, because a newly created file is short for a moment.
             let file = fs::OpenOptions::new().write(true).open(path);
             let written = file.expect("a file").write_all(&vec![0xff; length]);
             written.expect("it can be written");

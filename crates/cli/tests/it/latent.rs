@@ -1,4 +1,4 @@
-//! `jensen latent` from end to end, on data of the repository.
+//! Tests `jensen latent` from end to end on data of the repository.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::common::{Desk, jensen};
 use serde_json::Value;
 
-/// A file of the repository's data.
 fn data(file: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     folder.join(file).display().to_string()
@@ -24,7 +23,7 @@ fn number(value: &Value, key: &str) -> f64 {
         .unwrap_or_else(|| panic!("{key} of {value}"))
 }
 
-/// The exact-expectation bound of GPflow's VGP at the same hyperparameters is −115.8899.
+/// The ELBO of GPflow's VGP with exact expectations, at the same hyperparameters, is −115.8899.
 #[test]
 fn gaussian_process_classification() {
     let file = data("uci/ionosphere.csv");
@@ -83,8 +82,8 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
         (names[0], names[1], names.len()),
         ("fixed[outdoor]", "icar[1]", 57)
     );
-    // More outdoor work, more lip cancer: Clayton and Kaldor's finding. With the districts numbered as the table has them the
-    // slope is 0.035 a per cent.
+    // The slope is positive: districts with more outdoor work have more lip cancer, as Clayton and Kaldor found. With
+    // the districts numbered as in the table, the slope is 0.035 per per cent.
     let slope = fit["parameters"][0]["mean"].as_f64().unwrap();
     assert!((0.03..0.04).contains(&slope), "{slope}");
     let hyper = &fit["hyperparameters"];
@@ -158,7 +157,7 @@ fn a_cyclic_walk_over_days_is_smooth_and_held_out_days_are_scored() {
     .expect(0)
     .json();
     assert_eq!(scores["scored"], 73);
-    // Two throws of a fair coin lose 1.04 nats.
+    // Predicting two throws of a fair coin loses 1.04 nats on average.
     assert!(number(&scores, "log_predictive") > -0.95, "{scores}");
 }
 
@@ -185,7 +184,7 @@ fn words_counts_and_groups() {
         "--out",
         &out,
     ]);
-    // Three categories: two linear predictors, each with four effects.
+    // Three categories have two linear predictors, each with four effects.
     assert_eq!(fit["dim"], 8);
     assert_eq!(fit["parameters"][0]["name"], "intercept.1");
     let csv = jensen(["latent", "predict", &out, "--at", &file])
@@ -316,7 +315,6 @@ fn mistakes_are_output_where_they_are() {
     );
 }
 
-/// A table of a curve with noise, and a fit of a process to it.
 fn curve(desk: &Desk, more: &[&str]) -> (String, Value) {
     let rows: String = (0..40)
         .map(|i| {
@@ -368,7 +366,7 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
         .expect(0)
         .json();
     assert_eq!(again["bound"], fixed["bound"]);
-    // A user may give some of several parameters of a likelihood.
+    // Some of several parameters of a likelihood can be given.
     let file = desk.path("curve.csv").display().to_string();
     let t = json(&[
         "--likelihood",
@@ -388,7 +386,6 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert!(page.contains("The data and the fit"));
 }
 
-/// The lines of a CSV file as numbers, by the names in its header.
 fn columns(text: &str, names: &[&str]) -> Vec<Vec<f64>> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
@@ -449,13 +446,13 @@ fn observations_have_intervals_and_rows_are_drawn_together() {
         far += (draw[0][2] - draw[2][2] - predicted[0][0] + predicted[2][0]).powi(2) / 4000.0;
         y += (draw[2][4] - draw[2][2]).powi(2) / 4000.0;
     }
-    // Neighbours are correlated; distant points are not.
+    // Neighbours are correlated, and distant points are not.
     let alone = 2.0 * predicted[0][1].powi(2);
     assert!(near < 0.5 * alone, "{near} {alone}");
     let apart = predicted[0][1].powi(2) + predicted[2][1].powi(2);
     assert!((far / apart - 1.0).abs() < 0.1, "{far} {apart}");
     assert!((y / noise - 1.0).abs() < 0.1, "{y} {noise}");
-    // Fewer draws are the first of more.
+    // Fewer draws are the first of more draws.
     let few = jensen([
         "latent", "predict", &out, "--at", &new, "--draws", "2", "--seed", "5",
     ])
@@ -488,7 +485,7 @@ fn a_precision_from_a_file_is_a_field() {
     let (a, b) = (number(&mine, "bound"), number(&known, "bound"));
     assert!((a - b).abs() < 1e-6, "{a} {b}");
     assert_eq!(mine["trusted"], true);
-    // The folder has a copy of the data.
+    // The folder contains a copy of the data.
     fs::remove_file(&matrix).unwrap();
     let few = desk.file("few.csv", "day\n3\n4\n");
     let text = jensen(["latent", "predict", &out, "--at", &few])
@@ -503,7 +500,7 @@ fn a_precision_from_a_file_is_a_field() {
     }
 }
 
-/// Lines of a table of houses: price = 100 000 + 1 500 area + 8 000 rooms and noise.
+/// Returns the lines of a table of houses with price = 100 000 + 1 500 area + 8 000 rooms and noise.
 fn houses() -> String {
     let mut text = "area,rooms,price\n".to_owned();
     for i in 0..60u32 {
@@ -548,7 +545,7 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
     }
     let said = own["warnings"].to_string();
     assert!(said.contains("in the table's units"), "{said}");
-    // Effects fixed near 0 predict worse than least squares, and the verdict reports it.
+    // Effects that are fixed near 0 predict worse than least squares, and the verdict reports this.
     let tight = "intercept() + fixed(area, rooms, variance=1e-4)";
     let held = jensen([&["latent", "fit", "--json"], &base[..], &["--prior", tight]].concat())
         .expect(4)
@@ -598,7 +595,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 #[test]
 fn a_walk_is_read_between_its_nodes() {
     let desk = Desk::new();
-    // A wave on a column with six decimals, and on the same column with two.
+    // The wave is over a column with six decimals, and over the same column with two.
     let table = |name: &str, digits: usize, more: &str| {
         let rows: String = (0..300u32)
             .map(|i| {
@@ -634,7 +631,7 @@ fn a_walk_is_read_between_its_nodes() {
     fit(&table("fine.csv", 6, ""), "rw2(on=x)", &out).expect(0);
     fit(&table("rounded.csv", 2, ""), "rw2(on=x)", &rounded).expect(0);
     for (fine, rounded) in means(&out).iter().zip(means(&rounded)) {
-        // Rounding changes x by 0.005 at most, and the wave by the same amount.
+        // Rounding changes x by at most 0.005, and the wave by the same amount.
         assert!((fine - rounded).abs() < 0.02, "{fine} {rounded}");
     }
     let close = table("close.csv", 6, "3,0.1\n3.00001,0.2\n");

@@ -1,4 +1,4 @@
-//! Messages of `jensen latent fit` about data that it cannot use, or can with a remedy.
+//! Tests messages of `jensen latent fit` about data that it cannot use, or can use only with a remedy.
 
 use crate::common::{Desk, jensen};
 
@@ -14,7 +14,6 @@ fn fit(desk: &Desk, likelihood: &str, prior: &str, table: &str, more: &[&str]) -
     (done.code, format!("{}{}", done.stdout, done.stderr))
 }
 
-/// The bytes of an NPY file of this shape.
 fn npy(shape: &str, numbers: &[f64]) -> Vec<u8> {
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();

@@ -1,4 +1,4 @@
-//! Integration tests of `cli`: one binary, a module for each subject.
+//! Integration tests of `jensen-cli`, as one binary with one module per subject.
 
 mod adversarial;
 mod bad_input;
@@ -25,3 +25,4 @@ mod sparse;
 mod stored;
 mod topics;
 mod vae;
+mod vae_tables;

@@ -1,4 +1,4 @@
-//! The steps of a new user's first hour: a table with words, starts, labels, and progress.
+//! Tests the first steps of a new user: a table with words, starts, labels, and progress.
 
 use std::fmt::Write;
 
@@ -12,7 +12,6 @@ model { theta ~ normal(0, 100); y ~ normal(theta[group], 0.1); }
 generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | theta[group[n]], 0.1); }
 ";
 
-/// Twelve rows of three groups, whose values are near 10, 20 and 30.
 fn table() -> String {
     let mut text = "group,y\n".to_owned();
     for row in 0..12 {
@@ -50,7 +49,7 @@ fn words_of_new_data_mean_what_they_meant_in_the_fit() {
             &made,
         ])
     };
-    // Without other information, the alphabetically first word would be the first group.
+    // Without the words of the fit, the alphabetically first word would be the first group.
     ask("oak\noak\nbeech\n").expect(0);
     let output = crate::common::read_json(std::path::Path::new(&summary));
     for (row, expected) in [30.0, 30.0, 20.0].into_iter().enumerate() {
@@ -132,7 +131,7 @@ fn coordinates_are_compared_with_the_program_before_the_fit() {
     let said = fit(r#"{"dims": {"thet": ["tree"]}}"#).expect(3).stderr;
     assert!(said.contains("did you mean `theta`?"), "{said}");
     fit(r#"{"coords": {"G": ["ash", "beech", "oak"]}}"#).expect(0);
-    // The fit stores them.
+    // The fit stores the labels.
     let more = desk.name("more.nc");
     jensen(["draws", &out, "--draws", "3", "--out", &more]).expect(0);
     let bytes = std::fs::read(&more).unwrap();
@@ -154,7 +153,7 @@ fn what_is_done_is_said_where_that_is_asked_for() {
     ] {
         assert!(said.stderr.contains(step), "{step}: {}", said.stderr);
     }
-    // Values for every observation do not bury the parameters.
+    // Values for every observation must not hide the parameters.
     assert!(
         said.stdout.contains("theta[3]") && !said.stdout.contains("log_lik["),
         "{}",

@@ -1,5 +1,5 @@
-//! `jensen mixture` and `jensen factors` from a table to a report. The seeds are chosen so that these small fits find
-//! the best of their optima.
+//! Tests `jensen mixture` and `jensen factors` from a table to a report. The seeds are chosen so that these small fits
+//! find the best of their optima.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,6 @@ use std::fs;
 use crate::common::{Desk, jensen, read_json};
 use serde_json::Value;
 
-/// Points around three centres of a plane, in a fixed pattern.
 fn plane(desk: &Desk) -> String {
     let mut text = "x,y\n".to_owned();
     for i in 0..90 {
@@ -48,7 +47,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
         &out,
     ];
     let finished = jensen(args).expect(0);
-    // Weights and means, one row per component.
+    // The output contains weights and means, one row per component.
     assert!(
         finished.stdout.contains("component  weight"),
         "{}",
@@ -91,7 +90,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
 #[test]
 fn factors_are_drawn() {
     let desk = Desk::new();
-    // Two factors over four pixels, in every combination.
+    // There are two factors over four pixels, in every combination.
     let mut text = "a,b,c,d\n".to_owned();
     for i in 0..40 {
         let (left, right) = (f64::from(i % 2), f64::from(i / 2 % 2));
@@ -124,7 +123,8 @@ fn factors_are_drawn() {
     assert!(page.contains("Factors") && desk.path("run/factors.png").exists());
 }
 
-/// Eight lines of four by four pixels, each on in a fifth of 400 pictures, and noise of variance 1/12.
+/// Writes 400 pictures of four by four pixels with eight lines, each present in a fifth of the pictures, and noise of
+/// variance 1/12.
 fn lines(desk: &Desk) -> String {
     let mut text = (0..16)
         .map(|k| format!("p{k}"))
@@ -175,7 +175,7 @@ fn starts_at_points_find_all_factors_and_what_is_left_is_output() {
             assert!(near, "seed {seed}, line {line}: {factors:?}");
         }
     }
-    // Two factors too few.
+    // This number of factors is two too small.
     let poor = fit("6", &[], 4);
     let said = poor["warnings"].to_string();
     assert!(said.contains("times the noise variance"), "{said}");
@@ -330,7 +330,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     assert_eq!(kept["elbo"], fit["elbo"]);
     for row in candidates {
         assert!(of(row, "evidence") <= of(kept, "evidence"), "{row}");
-        // The bound also has log K!.
+        // The ELBO also contains log K!.
         let names: f64 = (1..=row["parts"].as_u64().unwrap())
             .map(|k| (k as f64).ln())
             .sum();
@@ -338,7 +338,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("Fits compared"));
-    // A row in each cluster, one far from all, one with a known y only, and one without values.
+    // There is a row in each cluster, one far from all, one with only y, and one without values.
     let new = file(
         &desk,
         "new.csv",
@@ -377,7 +377,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     assert!(rows[3][1] < rows[0][1] - 10.0);
     assert_eq!(rows[4][0], nearest(0.0, 6.0));
-    // Without known values the result is the weights.
+    // Without known values, the result is the weights.
     assert!(
         rows[5][1].abs() < 1e-12 && (rows[5][2] - 1.0 / 3.0).abs() < 0.01,
         "{:?}",
@@ -423,7 +423,7 @@ fn starts_are_resumed_and_do_not_depend_on_threads() {
 #[test]
 fn missing_values_cost_little() {
     let desk = Desk::new();
-    // Every seventh cell of the plane is lost.
+    // Every seventh cell of the plane is missing.
     let text = fs::read_to_string(plane(&desk)).unwrap();
     let mut cell = 0;
     let holes: Vec<String> = (text.lines().enumerate())

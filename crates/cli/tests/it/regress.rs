@@ -1,10 +1,10 @@
-//! `jensen regress` from a table to predictions.
+//! Tests `jensen regress` from a table to predictions.
 
 use std::fs;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// Forty rows around a line, in four groups, one without a response.
+/// Writes forty rows around a line in four groups, one of them without a response.
 fn table(desk: &Desk) -> String {
     let noise = |i: usize| ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5;
     let mut text = "y,dose,site\n".to_owned();

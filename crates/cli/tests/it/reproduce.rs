@@ -1,4 +1,4 @@
-//! `jensen reproduce` without running an experiment; the library tests the rest.
+//! Tests `jensen reproduce` without running an experiment. The library tests the experiments.
 
 use crate::common::{Desk, corpus, jensen};
 
@@ -40,7 +40,7 @@ fn linear_response_widens_standard_deviations_and_wants_a_mean_field_fit() {
     let narrow = sd(&run(&[]).json());
     let response = ["--covariance", "linear-response", "--covariance-of", "beta"];
     let wide = run(&response).json();
-    // The reference draws of posteriordb have 5.97.
+    // The reference draws of posteriordb have a standard deviation of 5.97.
     assert!(
         (sd(&wide) / 5.97 - 1.0).abs() < 0.1 && narrow < 2.0,
         "{narrow} {wide}"

@@ -1,11 +1,10 @@
-//! Corpora of shards: `jensen topics build --shards`.
+//! Tests corpora of shards: `jensen topics build --shards`.
 #![cfg(feature = "topics")]
 
 use std::fs;
 
 use crate::common::{Desk, jensen};
 
-/// This number of documents about two topics.
 fn text(documents: usize) -> String {
     let words = |kind: &str, i: usize| {
         let word = |j: usize| format!("{kind}{}", char::from(b'a' + ((i * 7 + j * j) % 13) as u8));
@@ -33,7 +32,6 @@ fn build(desk: &Desk, out: &str, more: &[&str]) -> crate::common::Finished {
     jensen(line.iter().chain(more))
 }
 
-/// The topics of a fit of a corpus, and its bound.
 fn learned(desk: &Desk, corpus: &str, temper: &str, threads: &str) -> (Vec<u8>, String) {
     let out = desk.name(&format!("{corpus}-{temper}-{threads}"));
     let corpus = desk.name(corpus);
@@ -114,7 +112,7 @@ fn shards_that_are_missing_or_strange_are_named() {
     fs::copy(desk.path("one"), &shard).unwrap();
     refused("is from another build");
     fs::write(&shard, &kept[..kept.len() - 4]).unwrap();
-    refused("was cut short");
+    refused("is truncated");
     fs::remove_file(desk.path("leaves").join("shards.json")).unwrap();
     refused("it has no `shards.json`");
     let many = build(&desk, "many", &["--shards", "9000"]).expect(3);

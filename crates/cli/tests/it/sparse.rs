@@ -1,8 +1,8 @@
-//! `jensen fit --family sparse` from end to end.
+//! Tests `jensen fit --family sparse` from end to end.
 
 use crate::common::{Desk, jensen};
 
-/// A random walk of this number of steps observed with noise, with both scales unknown: its program and data.
+/// Writes the program and the data of a noisily observed random walk with this number of steps and two unknown scales.
 fn walk(desk: &Desk, steps: usize) -> [String; 2] {
     let program = "data { int T; vector[T] y; }
 parameters { vector[T] x; real<lower=0> step; real<lower=0> noise; }
@@ -14,7 +14,7 @@ model {
   y ~ normal(x, noise);
 }
 ";
-    // Sums of waves with periods longer than the number of steps.
+    // The noise is a sum of waves with periods longer than the number of steps.
     let wave = |i: usize, rate: f64| (rate * i as f64).sin() * (1.7 * rate * i as f64).cos();
     let mut level = 0.0;
     let values: Vec<String> = (0..steps)
@@ -30,8 +30,8 @@ model {
     ]
 }
 
-/// The pattern of a walk includes all entries of its best Gaussian. Both agree to a tolerance that is large mainly for
-/// the scales, along which the bound is flat.
+/// The pattern of a walk contains all entries of the precision of the best Gaussian. Both fits agree to a tolerance
+/// that is large mainly for the scales, along which the ELBO is flat.
 #[test]
 fn a_sparse_precision_is_as_good_as_a_full_covariance() {
     let desk = Desk::new();

@@ -1,8 +1,9 @@
-//! Jensen reads folders of an earlier version, and continues their fits, as the book's page on outputs promises.
+//! Tests that Jensen reads folders of an earlier version and continues their fits, as the book's page on outputs
+//! promises.
 //!
-//! `tests/stored/VERSION` holds the output of that version, except reports, pictures and NetCDF. The folder of a
-//! released version never changes: a version that changes a format adds another folder. These commands wrote it, in a
-//! folder `/data` that also held the tables, the program and the corpus:
+//! `tests/stored/VERSION` contains the output of that version, except reports, pictures and NetCDF. The folder of a
+//! released version never changes. A version that changes a format adds another folder. These commands wrote it, in a
+//! folder `/data` that also contained the tables, the program and the corpus:
 //!
 //! ```text
 //! jensen fit normal.stan normal.json --max-iters 4 --draws 20 --seed 3 --simd scalar --out fit
@@ -19,7 +20,6 @@ use std::path::{Path, PathBuf};
 use crate::common::{Desk, jensen, read_json, rows};
 use serde_json::Value;
 
-/// A copy of the stored folder of version 0.1.0.
 fn stored(desk: &Desk) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored/0.1.0");
     let to = desk.path("stored");
@@ -43,7 +43,6 @@ fn name(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The keys of every `fit.json`.
 #[track_caller]
 fn judged(folder: &Path) -> Value {
     let fit = read_json(&folder.join("fit.json"));
@@ -66,7 +65,7 @@ fn a_stan_fit_draws_and_goes_on() {
             .expect(0)
             .stdout,
     );
-    // Up to rounding: the best instruction set of a machine computes them.
+    // The numbers agree up to rounding, because the best instruction set of the machine computes them.
     let parameters = |csv: &str| -> Vec<Vec<f64>> {
         let rows = csv.lines().skip(1).map(|line| line.split(',').skip(3));
         rows.map(|row| row.map(|x| x.parse().expect("a number")).collect())

@@ -1,4 +1,4 @@
-//! `jensen topics` from text to scores.
+//! Tests `jensen topics` from text to scores.
 
 use std::fs;
 use std::io::Read;
@@ -8,7 +8,7 @@ use crate::common::{Desk, jensen, read_json, start, trace_of};
 use jensen::data::Claim;
 use serde_json::Value;
 
-/// 420 abstracts of six fields.
+/// Returns the path of 420 abstracts of six fields.
 fn abstracts() -> String {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     data.join("arxiv_abstracts/abstracts.jsonl.gz")
@@ -16,7 +16,6 @@ fn abstracts() -> String {
         .to_string()
 }
 
-/// A corpus of the abstracts.
 fn corpus(desk: &Desk) -> String {
     let out = desk.name("abstracts.corpus");
     let args = [
@@ -44,7 +43,6 @@ fn fit(corpus: &str, out: &str, more: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// `fit.json` without what depends on the clock.
 fn timeless(path: &Path) -> Value {
     let mut fit = read_json(&path.join("fit.json"));
     let fields = fit.as_object_mut().unwrap();
@@ -87,7 +85,7 @@ fn abstracts_become_topics_that_predict() {
         .json();
     assert_eq!(finished["finished"], true);
     let score = finished["heldout_log_predictive"].as_f64().unwrap();
-    // One topic is every word at its overall frequency.
+    // With one topic, every word has its overall frequency.
     let one = [
         "--topics", "1", "--batch", "20", "--tau", "16", "--passes", "20", "--json",
     ];
@@ -140,7 +138,6 @@ fn abstracts_become_topics_that_predict() {
     proportions_tell_fields_apart(&run);
 }
 
-/// Documents of one field are closer to each other than to documents of other fields.
 fn proportions_tell_fields_apart(run: &str) {
     let lines = jensen([
         "topics",
@@ -176,7 +173,6 @@ fn proportions_tell_fields_apart(run: &str) {
     assert!(within > 1.5 * across, "{within} {across}");
 }
 
-/// Name and topic proportions on a line of predictions.
 fn proportions(line: &str) -> (String, Vec<f64>) {
     let line: Value = serde_json::from_str(line).unwrap();
     let mut shares = vec![0.0; 12];
@@ -291,7 +287,7 @@ fn what_ends_hot_is_not_trusted() {
         );
         let status = hot["status"].as_str().unwrap();
         assert!(status.starts_with("ended at temperature"), "{status}");
-        // Follows the advice of the warning: the flags between its first back-quotes.
+        // The test follows the advice of the warning, which is the flags between its first back-quotes.
         let warning = hot["warnings"][0].as_str().unwrap();
         let flags: Vec<&str> = warning.split('`').nth(1).unwrap().split(' ').collect();
         let mended = if warning.contains("--resume") {
@@ -341,7 +337,7 @@ fn new_documents_update_a_fit() {
     ]);
     let said = said.expect(0);
     assert!(!said.stderr.contains("warning"), "{}", said.stderr);
-    // The sample of the bound has all new documents, but not also the old ones that it represents.
+    // The sample of the ELBO contains all new documents, but not the old ones that it represents.
     let fit = read_json(&desk.path("updated/fit.json"));
     let (elbo, se) = (
         fit["elbo"].as_f64().unwrap(),
@@ -357,7 +353,7 @@ fn new_documents_update_a_fit() {
         "{} {before}",
         score(&updated)
     );
-    // A folder that another run is writing stays as it is.
+    // A folder to which another run is writing stays unchanged.
     let files = || {
         let entries = fs::read_dir(desk.path("updated")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -412,7 +408,7 @@ fn topics_are_exported_in_words() {
         .collect();
     assert_eq!(numbers, rows.concat());
 
-    // The same words as in the results, which sort topics by size.
+    // The words are those of the results, which sort topics by size.
     let top = jensen(["topics", "export", &run, "--top", "3"]).expect(0);
     let fit = read_json(&desk.path("run/fit.json"));
     for row in fit["topic_rows"].as_array().unwrap() {
@@ -466,7 +462,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
     let alpha = collapsed["learned_alpha"].as_array().unwrap();
     assert!(alpha.len() == 12 && alpha[0] != alpha[1], "{alpha:?}");
 
-    // All proportions as a matrix, equal to those of the lines.
+    // The matrix has the same proportions as the lines.
     let run = desk.name("run");
     let text = abstracts();
     let predict = |more: &[&str]| {
@@ -555,7 +551,7 @@ fn bad_input_is_one_clear_error() {
     let out = desk.name("out");
     let missing = desk.name("missing");
     for (path, said) in [
-        (cut.to_str().unwrap(), "cut short"),
+        (cut.to_str().unwrap(), "truncated"),
         (damaged_path.to_str().unwrap(), "damaged"),
         (&text, "not a corpus"),
         (&missing, "missing"),
@@ -624,7 +620,7 @@ fn what_cannot_be_used_is_skipped_and_counted() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    // Every document has a line, and documents without a word have no proportions.
+    // Every document has a line, and documents without a known word have no proportions.
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["unknown"], 1);
     assert!(lines[0]["tokens"].as_u64().unwrap() >= 1);
@@ -648,7 +644,7 @@ fn what_cannot_be_used_is_skipped_and_counted() {
     let written = desk.name("lines.jsonl");
     jensen(["topics", "predict", &run, odd, "--out", &written]).expect(0);
     assert_eq!(fs::read_to_string(written).unwrap(), finished.stdout);
-    // Documents of the corpus, in the words of the model.
+    // The input is the corpus, in the words of the model.
     let all = jensen(["topics", "predict", &run, &corpus])
         .expect(0)
         .stdout;

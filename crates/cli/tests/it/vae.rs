@@ -1,4 +1,4 @@
-//! `jensen vae` from images to pictures, and all its refusals.
+//! Tests `jensen vae` from images to pictures, and all its refusals.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::common::{Desk, jensen, read_json, start, trace_of};
 use serde_json::Value;
 
-/// Pseudo-random numbers.
-struct Dice(u64);
+/// Pseudorandom numbers.
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -27,7 +27,7 @@ fn idx(extents: &[u32], levels: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Images of 6 × 6 pixels: a bright horizontal or vertical bar at one of six positions.
+/// Returns images of 6 × 6 pixels, each with a bright horizontal or vertical bar at one of six positions.
 fn bars(count: u32, seed: u64) -> Vec<u8> {
     let mut dice = Dice(seed);
     let mut levels = Vec::new();
@@ -47,7 +47,6 @@ fn bars(count: u32, seed: u64) -> Vec<u8> {
     idx(&[count, 6, 6], &levels)
 }
 
-/// Files of training and of validation images.
 fn images(desk: &Desk) -> (String, String) {
     let write = |name: &str, count, seed| {
         fs::write(desk.path(name), bars(count, seed)).unwrap();
@@ -79,7 +78,6 @@ fn fit<'a>(data: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// `fit.json` without what depends on the clock.
 fn timeless(folder: &Path) -> Value {
     let mut fit = read_json(&folder.join("fit.json"));
     for name in ["seconds", "seconds_per_epoch", "samples_per_second"] {
@@ -113,7 +111,7 @@ fn bars_are_learned_and_used() {
     .json();
     assert_eq!(made, read_json(&desk.path("run/fit.json")));
     let number = |name: &str| made[name].as_f64().unwrap();
-    // Grey pixels as means of binary ones: independent pixels at their own mean have -16 nats.
+    // The grey pixels are means of binary ones. Independent pixels at their own means have −16 nats.
     assert!(number("bound") > -12.0, "{}", made["bound"]);
     assert!((number("bound") - number("validation_bound")).abs() < 1.5);
     assert!((number("likelihood") - number("divergence") - number("bound")).abs() < 1e-9);
@@ -142,7 +140,7 @@ fn bars_are_learned_and_used() {
         2
     );
 
-    // Codes: means far from zero, small deviations, CSV and NPY alike.
+    // The codes have means far from zero and small standard deviations, in CSV and NPY alike.
     let codes = jensen(["vae", "encode", &run, &test]).expect(0).stdout;
     let mut lines = codes.lines();
     assert_eq!(lines.next(), Some("mean1,mean2,sd1,sd2"));
@@ -159,7 +157,7 @@ fn bars_are_learned_and_used() {
         .collect();
     assert_eq!(tail, table);
 
-    // Reconstructions are closer to the records than their mean is.
+    // Reconstructions are closer to the records than the mean of the records is.
     let rebuilt = jensen(["vae", "reconstruct", &run, &test]).expect(0).stdout;
     let rebuilt: Vec<f64> = rebuilt
         .lines()
@@ -184,7 +182,7 @@ fn bars_are_learned_and_used() {
 
     draws_are_beginnings_of_each_other(&desk, &run);
 
-    // The weighted bound is above the lower one.
+    // The importance-weighted bound is above the ELBO.
     let score = jensen([
         "vae",
         "evaluate",
@@ -203,7 +201,8 @@ fn bars_are_learned_and_used() {
     assert_eq!(score["active_units"], 2);
 }
 
-/// Draws: the requested number, the same for the same seed, and a shorter list is the beginning of a longer one.
+/// Checks that there are as many draws as requested, that they are the same for the same seed, and that a shorter list
+/// is the beginning of a longer one.
 fn draws_are_beginnings_of_each_other(desk: &Desk, run: &str) {
     let draws = |count: &str| {
         jensen(["vae", "sample", run, "--count", count])
@@ -295,7 +294,7 @@ fn a_stopped_run_goes_on_to_the_same_bits_on_any_number_of_threads() {
     };
     assert_eq!(with(&whole, "6", "1"), 0);
     assert_eq!(with(&other, "6", "2"), 0);
-    // Still hot: not to be trusted.
+    // The temperature is still above 1, so the fit is not trusted.
     assert_eq!(with(&parts, "2", "2"), 4);
     assert!(
         timeless(&desk.path("parts"))["warnings"][0]
@@ -361,8 +360,8 @@ fn a_killed_run_goes_on() {
     );
 }
 
-/// Two hundred rows of four columns that one number explains.
-fn one_factor() -> String {
+/// Returns two hundred rows of four columns that one number explains.
+pub fn one_factor() -> String {
     let mut dice = Dice(5);
     let mut csv = "a,b,c,d\n".to_owned();
     for _ in 0..200 {
@@ -379,10 +378,11 @@ fn one_factor() -> String {
     csv
 }
 
-/// The report of a fit of 200 rows with a posterior of the weights on itself, and on the same rows with fresh draws.
+/// Checks the report of a fit of 200 rows with a posterior of the weights, on its own rows with the same and with new
+/// draws.
 fn full_bayes_adds_up(fit: &Value, run: &str, table: &str) {
-    // The evidence includes the cost of the weights' posterior once for all records (Eq. 24), and every number uses the
-    // same weights.
+    // The evidence contains the cost of the weights' posterior once for all records (equation 24), and every number
+    // uses the same weights.
     let number = |name: &str| fit[name].as_f64().unwrap();
     let of_weights = number("weight_divergence");
     assert!(of_weights > 100.0, "{of_weights}");
@@ -468,16 +468,17 @@ fn tables_with_every_decoder_and_option() {
         "{}",
         refused.stderr
     );
-    // The scale of the data is not standard normal; a plain fit has to find it.
+    // The scale of the data is not standard normal, and a plain fit has to find it.
     assert!(made["bound"].as_f64().unwrap() > -11.0, "{}", made["bound"]);
 
     let bayes = ["--full-vb", "--warm-up", "50", "--quiet", "--out", &run];
-    // For networks of this size with a posterior of the weights, 200 passes are too few: a linear factor is better.
+    // For networks of this size with a posterior of the weights, 200 passes are too few, and a linear factor is better.
     let made = jensen(args.into_iter().chain(small).chain(bayes));
     made.expect(4);
     let fit = read_json(&desk.path("run/fit.json"));
     full_bayes_adds_up(&fit, &run, &table);
-    // Linear networks are this factor, and the verdict does not count the cost of the posterior of their weights.
+    // Linear networks are equivalent to this factor. The verdict does not count the cost of the posterior of their
+    // weights.
     let linear = ["--latent", "1", "--hidden", "none", "--batch", "20"];
     let args_of = args
         .into_iter()
@@ -511,9 +512,9 @@ fn tables_with_every_decoder_and_option() {
     assert!(made["bound"].as_f64().unwrap() > -1.4, "{}", made["bound"]);
 }
 
-/// The code and every part of the message.
+/// Checks the exit code and that the message contains all of `wanted`.
 #[track_caller]
-fn refused(args: &[&str], code: i32, wanted: &[&str]) {
+pub fn refused(args: &[&str], code: i32, wanted: &[&str]) {
     let finished = jensen(args).expect(code);
     assert_eq!(finished.stdout, "");
     for part in wanted {
@@ -575,8 +576,18 @@ fn bad_data_are_refused_by_location() {
         3,
         &["high.csv", "row 2", "value 2", "1.5", "--decoder gaussian"],
     );
-    let gap = desk.file("gap.csv", "a,b\n0.5,1\n0.2,nan\n");
-    refused(&["vae", "fit", &gap], 3, &["gap.csv", "row 2, element 2"]);
+    let gap = desk.file("gap.csv", "a,b\n0.5,\n0.2,nan\n");
+    refused(
+        &["vae", "fit", &gap],
+        3,
+        &["gap.csv", "column 2 has no values"],
+    );
+    let empty = desk.file("empty.csv", "a,b\n0.5,1\nNA,NA\n");
+    refused(
+        &["vae", "fit", &empty],
+        3,
+        &["empty.csv", "row 2", "every value is missing"],
+    );
     let sums = desk.file("sums.csv", "a,b\n0.5,0.5\n0.2,0.5\n");
     refused(
         &["vae", "fit", &sums, "--decoder", "categorical=2"],
@@ -602,7 +613,7 @@ fn bad_data_are_refused_by_location() {
         &["small-idx3", "have 4 numbers", "36"],
     );
     let run = desk.name("run");
-    // A single epoch is worse than independent pixels.
+    // After a single epoch, the fit is worse than independent pixels.
     jensen(fit(&train, &["--epochs", "1", "--quiet", "--out", &run])).expect(4);
     for command in ["encode", "reconstruct", "evaluate"] {
         refused(
@@ -680,7 +691,7 @@ fn other_runs_and_other_weights_are_not_resumed() {
     let other = [&["vae", "fit", &test, "--resume", &run, "--quiet"][..]].concat();
     refused(&other, 2, &["data"]);
     assert_eq!(weights(&desk.path("run")), kept);
-    // A weights file of another fit.
+    // The file contains the weights of another fit.
     let second = desk.name("second");
     jensen([
         "vae", "fit", &train, "--hidden", "5", "--epochs", "1", "--quiet", "--out", &second,

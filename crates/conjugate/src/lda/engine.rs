@@ -1,4 +1,4 @@
-//! An engine for latent Dirichlet allocation. Its shards run the local steps of a batch, and their statistics determine
+//! The engine of latent Dirichlet allocation. Its shards run the local steps of a batch, and their statistics determine
 //! the global step.
 
 use jensen_math::simd::Simd;
@@ -18,7 +18,7 @@ use super::{kernel, partition, start};
 use crate::documents::Documents;
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 
-/// Latent Dirichlet allocation over documents.
+/// The engine of latent Dirichlet allocation over documents.
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
@@ -27,16 +27,14 @@ pub struct LdaEngine<'a> {
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
-    /// The end of each shard.
+    /// Number of documents up to the end of each shard.
     ends: Vec<usize>,
-    /// The results of the last batch, all shards together.
     part: Part,
-    /// The reason why the shards did not answer.
     lost: Option<String>,
 }
 
 impl<'a> LdaEngine<'a> {
-    /// An engine over documents, with held-out documents for scores.
+    /// Creates an engine over documents. It scores the held-out documents, if there are any.
     pub fn new(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -47,7 +45,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// An engine whose shards `shards` compute local steps and scores.
+    /// Creates an engine whose local steps and scores are computed by `shards`.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -76,17 +74,16 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch, or 0 for documents without words.
+    /// Returns the bounds of the documents of the last batch, with 0 for documents without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
 
-    /// The inverse temperatures of the documents of the last batch, if their bounds were requested.
+    /// Returns the inverse temperatures of the documents of the last batch, if their bounds were requested.
     pub(crate) fn inverses(&self) -> &[f64] {
         &self.part.inverses
     }
 
-    /// Document completion over the first `count` held-out documents.
     fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
         let heldout = self.heldout.filter(|_| count > 0)?;
         let spec = score::spec(
@@ -102,23 +99,22 @@ impl<'a> LdaEngine<'a> {
         };
         let seed = self.settings.seed;
         let scores = self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
-            // The step is complete, and so must be its record. The run ends before the next one.
+            // The step is complete, so its record must be complete, too. The run ends before the next step.
             self.lost = Some(why);
             score::here(&ask, heldout, seed, count)
         });
         Some(Completion::of(&scores))
     }
 
-    /// Document completion over all held-out documents, if there are any.
     pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
         let count = self.heldout?.len();
         self.completion(&LdaGlobals::of(topics), count)
     }
 
-    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
-    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way from
-    /// all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the first
-    /// pass learns neither parameter.
+    /// Makes a stochastic step of Minka's fixed-point iteration for the learned Dirichlet parameters (Minka 2000, Eq.
+    /// 55): with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way
+    /// from all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the
+    /// first pass learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -139,29 +135,26 @@ impl<'a> LdaEngine<'a> {
             next.iter_mut().for_each(|alpha| *alpha = alpha.max(LEAST));
             globals.alpha = next;
         }
-        // It needs all of λ, which hardly changes in a step, so it runs a few times per pass with the weight of all
-        // steps since.
+        // The update needs all of λ, which hardly changes in a step, so it runs a few times per pass with the weight of
+        // all steps since the last one.
         let every = (per_pass / ETA_A_PASS).max(1);
         if self.settings.learn_eta && steps.is_multiple_of(every) {
             let weight = 1.0 - (1.0 - rho).powf(every as f64);
             let next = globals.eta * (1.0 - weight + weight * eta_ratio(globals, &self.spec));
-            // λ − η stays.
+            // λ − η does not change.
             globals.eta = next.max(LEAST);
         }
     }
 
-    /// The reason why the shards did not answer, if they failed.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 }
 
-/// Smallest value of learned Dirichlet parameters.
 const LEAST: f64 = 1e-5;
-/// The number of updates of η per pass.
 const ETA_A_PASS: u64 = 5;
 
-/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+/// Computes Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
 /// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
 /// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).
@@ -262,8 +255,8 @@ impl Engine for LdaEngine<'_> {
         }
         let (simd, stride, topics) = (self.spec.simd, globals.stride, globals.topics);
         let factor = rho * scale / globals.decay;
-        // The rows of the batch are scattered in memory, so they are taken out, changed in parallel, and put back at
-        // the batch's terms, which ascend.
+        // The rows of the batch are scattered in memory. The step takes them out, changes them in parallel, and puts
+        // them back at the batch's terms, which ascend.
         let mut rest = globals.mass.as_mut_slice();
         let mut position = 0;
         let mut targets = Vec::with_capacity(self.part.terms.len());
@@ -303,7 +296,7 @@ impl Engine for LdaEngine<'_> {
         slices::digamma(simd, &lambda, &mut psi);
         let (eta, decay) = (globals.eta, globals.decay);
         let log_eta = special::lgamma(eta);
-        // −KL of Dirichlets: Σ_kv [log Γ(λ) − log Γ(η) − (λ − η)(ψ(λ) − ψ(Σλ))] − Σ_k [log Γ(Σλ) − log Γ(Vη)].
+        // −KL of the Dirichlets is Σ_kv [log Γ(λ) − log Γ(η) − (λ − η)(ψ(λ) − ψ(Σλ))] − Σ_k [log Γ(Σλ) − log Γ(Vη)].
         let parts: Vec<f64> = globals
             .mass
             .par_chunks(CHUNK * globals.stride)

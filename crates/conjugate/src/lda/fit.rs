@@ -1,4 +1,4 @@
-//! Fits topics to documents: from settings and a corpus to [`Topics`].
+//! Fits topics to documents. The inputs are settings and a corpus, and the result is [`Topics`].
 
 use std::fmt;
 
@@ -27,24 +27,24 @@ use crate::temper::Temper;
 pub struct LdaJob<'a> {
     /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Held-out documents, which are scored during the run.
+    /// Held-out documents, which the run scores.
     pub heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run. All are scored at the end.
+    /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
-    /// Initial topics, over the same vocabulary or over an initial part of it.
+    /// Topics to start from. Their vocabulary is that of the documents, or an initial part of it.
     pub start: Option<&'a Topics>,
-    /// Settings.
+    /// Settings of the model and of the fit.
     pub settings: LdaSettings,
-    /// Kernels.
+    /// The instruction set of the inner loops.
     pub simd: Simd,
-    /// A digest of the documents (and of the initial topics), for checkpoints.
+    /// Digest of the documents (and of the initial topics), for checkpoints.
     pub data_hash: String,
 }
 
-/// A fit of topics.
+/// Fitted topics, with their bound and scores.
 #[derive(Clone, Debug)]
 pub struct LdaFit {
-    /// q(β).
+    /// The fitted topics q(β).
     pub topics: Topics,
     /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
     /// optimised for it.
@@ -54,42 +54,42 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature in the run that was kept, and that of the other run if there
-    /// were two.
+    /// The ends of the runs with an inferred global temperature. The end of the selected run is first, followed by the
+    /// end of the other run if there were two.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
-    /// without words.
+    /// The temperature of each document, or empty if documents have no temperatures of their own or all are 1.
+    /// Documents without words have NaN.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
-    /// Seconds spent on the bound and on this score.
+    /// Seconds spent on the bound and on the score of all held-out documents.
     pub evaluate_seconds: f64,
-    /// Training documents, counted in every pass.
+    /// Number of training documents used, summed over all passes.
     pub documents: u64,
-    /// Number of skipped empty documents, counted in every pass.
+    /// Number of empty documents skipped, summed over all passes.
     pub skipped: u64,
 }
 
-/// The end of one run with an inferred global temperature.
+/// The end of a run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
-    /// 1 / E[1/T].
+    /// The final temperature, 1 / E[1/T].
     pub temperature: f64,
-    /// The bound of the tempered model in nats, including the temperature and log C(T), estimated from the same
-    /// documents as the untempered bound. The runs from several starts are compared by this number.
+    /// The bound of the tempered model in nats, including the temperature and log C(T). It is estimated from the same
+    /// documents as the untempered bound. Runs from several starts are compared by this number.
     pub tempered_elbo: f64,
     /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,
 }
 
-/// The reason why topics could not be fitted.
+/// An error of a fit of topics.
 #[derive(Debug)]
 pub enum LdaError {
     /// The settings, the documents or the initial topics do not match. The text is one sentence for the user.
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
-    /// The shards did not answer, with the reason. A run with a checkpoint can resume.
+    /// A shard did not answer. The text is the reason. A run with a checkpoint can resume.
     Lost(String),
 }
 
@@ -102,19 +102,25 @@ impl fmt::Display for LdaError {
     }
 }
 
-impl std::error::Error for LdaError {}
+impl std::error::Error for LdaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Run(error) => error.source(),
+            Self::Input(_) | Self::Lost(_) => None,
+        }
+    }
+}
 
-/// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// The number of iterations of a job, which the caller needs for its budget.
+/// Returns the number of iterations of a job, which the caller needs for its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// The identity that the checkpoint of a job must match.
+/// Returns the identity that the checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -145,11 +151,10 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// Like [`fit`], and with the same bits, but `shards` compute the local steps.
+/// Fits topics as [`fit`] does and with the same bits, but with local steps by `shards`.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint is then that of the last complete
-/// step.
+/// Fails as [`fit`] does, and if a shard does not answer. The last checkpoint is then that of the last complete step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,
@@ -230,7 +235,6 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run, with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -240,10 +244,9 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
     }
 }
 
-/// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the larger bound of the tempered model. If all runs were stopped, the first one.
+/// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -257,7 +260,7 @@ fn better(
             (state, rest)
         })
         .collect();
-    // A stable order: the cold end if both are equal.
+    // The sort is stable, so the cold end comes first if both are equal.
     let value = |rest: &Option<Rest>| rest.map_or(f64::NEG_INFINITY, |rest| rest.tempered_elbo);
     found.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
     let rests = found.iter().filter_map(|(_, rest)| *rest).collect();
@@ -265,7 +268,6 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -274,7 +276,7 @@ fn rest(
 ) -> Option<Rest> {
     let thermostat = state.thermostat.as_ref()?.bound();
     state.globals.with_alpha(settings.alpha());
-    // The bound is linear in 1/T apart from the terms of y alone.
+    // The bound is linear in 1/T, apart from the terms that contain only y.
     let heat = Heat::Uniform(state.inverse);
     let (elbo, tempered_elbo_se) = bound(engine, &mut state.globals, &heat, settings, population);
     Some(Rest {
@@ -284,7 +286,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them, or none if all are 1.
+/// Returns the temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -322,8 +324,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// The bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes the terms
-/// of the temperature itself.
+/// Estimates the bound at a temperature from a sample of the documents, and its standard error. The bound excludes the
+/// terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -346,8 +348,8 @@ fn bound(
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();
-    // The result is not random if the sample contains every document behind the topics, including those of earlier
-    // fits.
+    // The result is not random if the sample contains every document that the topics were fitted to, including the
+    // documents of earlier fits.
     let left = 1.0 - values.len() as f64 / population.max(1.0);
     (
         elbo,
@@ -355,7 +357,7 @@ fn bound(
     )
 }
 
-/// Earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Extends earlier topics to a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);
@@ -369,7 +371,7 @@ fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
 
 fn check(job: &LdaJob<'_>) -> Result<(), String> {
     let settings = &job.settings;
-    settings.check()?;
+    settings.check().map_err(|error| error.to_string())?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
         return Err("the corpus has no words".to_owned());
@@ -407,7 +409,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
                 documents.terms()
             ));
         }
-        // The fit continues with the learned values of each topic.
+        // The fit continues with the learned value of each topic.
         let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
         let other_alpha = alike && settings.alpha() != start.mean_alpha();
         if settings.eta() != start.eta || other_alpha {

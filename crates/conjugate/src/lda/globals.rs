@@ -1,6 +1,6 @@
 //! λ during a fit, with one row per term and a common decay factor.
 //!
-//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. It is stored
+//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. λ is stored
 //! as λ = η + decay · mass. The first part of the step is then a multiplication of `decay`, and the second changes only
 //! the rows of the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range of
 //! full single precision, it is multiplied into the rows.
@@ -14,36 +14,33 @@ use super::kernel::padded;
 use super::settings::Inference;
 use super::topics::Topics;
 
-/// λ = η + decay · mass.
+/// Global parameters λ = η + decay · mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LdaGlobals {
     pub(crate) topics: usize,
     pub(crate) terms: usize,
-    /// Dirichlet parameters of topic proportions, one per topic.
     pub(crate) alpha: Vec<f64>,
     pub(crate) eta: f64,
-    /// Padded number of topics.
     pub(crate) stride: usize,
     pub(crate) decay: f64,
-    /// Global steps taken in this run.
     pub(crate) steps: u64,
     /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
-    /// Σ_v mass_vk.
+    /// Sums Σ_v mass_vk, one per topic.
     pub(crate) totals: Vec<f64>,
 }
 
 /// Number of terms that are summed together. It is fixed, so sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Smallest decay; a smaller one is multiplied into the rows.
+/// Smaller decay factors are multiplied into the rows.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
-    /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
-    /// Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
+    /// Draws random topics. λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson
+    /// and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
@@ -61,7 +58,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Global parameters whose λ − η is `mass`, with V rows over padded topics.
+    /// Creates global parameters with λ − η = `mass`, which has V rows over padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -79,7 +76,6 @@ impl LdaGlobals {
         globals
     }
 
-    /// The globals of fitted topics.
     pub(crate) fn of(from: &Topics) -> Self {
         let stride = padded(from.topics);
         let mut mass = vec![0.0f32; from.terms * stride];
@@ -94,7 +90,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Global parameters assembled from their parts, with only the sums of λ.
+    /// Creates global parameters that have the sums of λ but not its rows.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -116,7 +112,6 @@ impl LdaGlobals {
         }
     }
 
-    /// λ as a result.
     pub(crate) fn to_topics(&self, inference: Inference, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);
         for row in self.mass.chunks_exact(self.stride) {
@@ -138,7 +133,6 @@ impl LdaGlobals {
         }
     }
 
-    /// Recomputes the sums of the rows, in chunks of a fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self
@@ -162,20 +156,19 @@ impl LdaGlobals {
         }
     }
 
-    /// Σ_v λ_kv.
     pub(crate) fn lambda_totals(&self) -> impl Iterator<Item = f64> + '_ {
         let prior = self.eta * self.terms as f64;
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to that of the settings in a checkpoint of an earlier version, which did not learn α.
+    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version, which did not
+    /// learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];
         }
     }
 
-    /// Shrinks all of λ − η by a factor in [0, 1).
     pub(crate) fn shrink(&mut self, factor: f64) {
         self.decay *= factor;
         if self.decay < SMALLEST_DECAY {
@@ -210,7 +203,7 @@ impl Snapshot for LdaGlobals {
         Ok(Self {
             topics,
             terms,
-            // Checkpoints of earlier versions have none: see `with_alpha`.
+            // Checkpoints of earlier versions do not have α (see `with_alpha`).
             alpha: match archive.vec("alpha") {
                 Ok(alpha) if !alpha.is_empty() => archive.vec_of("alpha", topics)?,
                 _ => Vec::new(),

@@ -9,31 +9,30 @@ use jensen_math::{simd32_fn, vmath::single};
 /// The value of E log β in the padding. Its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
 
-/// Smallest normaliser of responsibilities. Row-scaled probabilities below this value are lost in single precision
-/// anyway.
+/// Smallest normaliser of responsibilities. Single precision loses smaller row-scaled probabilities.
 const TINY: f32 = 1e-30;
 
-/// Share of the largest factor t below which a topic is dropped …
+/// A topic is dropped if its factor t is below this share of the largest factor and [`UNUSED`] also applies.
 const FAINT: f32 = 1e-9;
 
-/// … and its share of the document is below this share of α, so its factor has nearly reached its limit.
+/// A topic is dropped only if γ exceeds α by less than this share of α, because its factor has then nearly reached its
+/// limit.
 const UNUSED: f32 = 1e-4;
 
-/// Number of topics that are processed at once.
 pub(crate) const WIDTH: usize = LANES32;
 
-/// The smallest multiple of [`WIDTH`] that is not below `topics`.
 pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+/// Computes e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]. A factor is 0 if it is faint and γ is below `slack` times α. Returns how many are positive.
+/// Computes the factors as [`weights`] does, but sets a factor to 0 if it is faint and γ is below `slack` times α.
+/// Returns the number of positive factors.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
@@ -131,7 +130,6 @@ simd32_fn! {
         largest.ln()
     }
 
-    /// `out = exp(power * x)`, with zeros where the padding has the value [`NOWHERE`].
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -143,7 +141,6 @@ simd32_fn! {
         }
     }
 
-    /// `x = exp(power * x)`.
     pub(crate) fn exp_in_place<V>(power: f32, x: &mut [f32]) {
         assert!(x.len().is_multiple_of(WIDTH));
         for j in (0..x.len()).step_by(WIDTH) {
@@ -155,8 +152,8 @@ simd32_fn! {
         }
     }
 
-    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k. One token of the word is excluded from the tokens
-    /// that γ counts. Also updates γ with the new φ. Padding of B, φ and γ is 0.
+    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, which excludes one token of the word from the
+    /// counts γ. Also updates γ with the new φ. The padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -182,7 +179,6 @@ simd32_fn! {
         }
     }
 
-    /// `Σ |x − y|`, and `x = y`.
     pub(crate) fn follow<V>(y: &[f32], x: &mut [f32]) -> f32 {
         assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::zero();
@@ -199,7 +195,7 @@ simd32_fn! {
 
     /// Makes one sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
     ///
-    /// Four words at a time: their rows are read from memory once and stay in the nearest cache for the second use.
+    /// The loop takes four words at a time, so that their rows are still in the nearest cache for the second use.
     pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
         let stride = t.len();
         let words = counts.len();
@@ -268,8 +264,8 @@ simd32_fn! {
         }
     }
 
-    /// `γ = α + τ t ∘ sums`, then t as in [`weights`], but 0 for dropped topics. Returns the change of γ (L1) and the
-    /// number of positive t.
+    /// Updates `γ = α + τ t ∘ sums`, and then t as in [`weights`], but with 0 for dropped topics. Returns the change of
+    /// γ (L1) and the number of positive t.
     pub(crate) fn update<V>(
         sums: &[f32],
         alpha: &[f32],
@@ -297,7 +293,8 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest is 1, and a factor common to all topics has no effect.
+    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest t is 1, because a factor common to all topics has no
+    /// effect.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
@@ -308,8 +305,7 @@ simd32_fn! {
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// Makes the final update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts,
-    /// with fresh norms.
+    /// Computes the weighted expected counts `out[v, k] = (τ n_v / norm_v) t_k B_vk` with fresh norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],
         counts: &[f32],
@@ -343,7 +339,8 @@ simd32_fn! {
         }
     }
 
-    /// `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double precision.
+    /// Returns `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk. The sum over rows is in
+    /// double precision.
     pub(crate) fn energy<V>(
         rows: &[f32],
         logs: &[f32],
@@ -363,7 +360,7 @@ simd32_fn! {
                 unsafe {
                     let p = V::load(rows.as_ptr().add(v * stride + j)) * V::load(t.as_ptr().add(j));
                     let l = V::load(logs.as_ptr().add(v * stride + j)) + V::load(log_t.as_ptr().add(j));
-                    // A share of zero has no influence, whatever its logarithm.
+                    // A share of zero has no influence, even if its logarithm is infinite.
                     let l = V::select(V::zero().lt(p), l, V::zero());
                     norm = norm + p;
                     sum = p.fma(l, sum);
@@ -374,7 +371,6 @@ simd32_fn! {
         total
     }
 
-    /// `Σ_k s_k (x_k + m)`.
     pub(crate) fn weighed_sum<V>(s: &[f32], x: &[f32], m: f32) -> f32 {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);
@@ -388,7 +384,6 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// `out = log x`, and [`NOWHERE`] for vanished values.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -401,7 +396,6 @@ simd32_fn! {
         }
     }
 
-    /// `out *= x`.
     pub(crate) fn multiply<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -412,7 +406,6 @@ simd32_fn! {
         }
     }
 
-    /// `out += a x`.
     pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -424,8 +417,8 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered normaliser,
-    /// minus the share of a topic without words.
+    /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is the contribution of one topic to a document's
+    /// tempered normaliser, minus the contribution of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -440,9 +433,10 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`:
-    /// the tempered normaliser of a document minus that of one without words. The ratios are interpolated between
-    /// `knots`. `active` lists the columns' topics. If it is empty, the columns are all topics in order.
+    /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds
+    /// `from`. The result is the tempered normaliser of a document minus the normaliser of a document without words.
+    /// The ratios are interpolated between `knots`. If the list of topics `active` is empty, the columns are all topics
+    /// in order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],
@@ -470,8 +464,9 @@ simd32_fn! {
         }
     }
 
-    /// The mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
-    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch memory.
+    /// Returns the mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
+    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch
+    /// memory.
     pub(crate) fn mean_inverse<V>(
         powers: &[f32; WIDTH],
         total: f32,
@@ -516,7 +511,8 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: the log probability that none of n tokens is in a topic, if each is with probability φ.
+    /// Adds `n log(1 − φ)` to `out`, the log probability that none of n tokens is in a topic that each token has with
+    /// probability φ.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -529,8 +525,8 @@ simd32_fn! {
         }
     }
 
-    /// `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
-    /// difference at the mean of a nonzero count.
+    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α. On entry, exp(out) is the probability that n
+    /// = 0. The expectation is P(n > 0) times the difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -539,8 +535,8 @@ simd32_fn! {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
                 let mean = (g - a).max(V::zero());
-                // 1 − P(n = 0) loses the digits of small probabilities, for which it equals the mean, and it is never
-                // above the mean.
+                // 1 − P(n = 0) loses the digits of small probabilities. A small probability equals the mean, and no
+                // probability exceeds it.
                 let some = V::splat(1.0) - absent;
                 let some = V::select(mean.lt(V::splat(1e-3)), mean, some);
                 let some = some.max(V::splat(TINY));
@@ -551,7 +547,6 @@ simd32_fn! {
         }
     }
 
-    /// `out = ψ(γ) − ψ(α)`, at least 0.
     pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -564,7 +559,6 @@ simd32_fn! {
         }
     }
 
-    /// ψ(a) − ψ(b).
     pub(crate) fn digamma_difference<V>(a: f32, b: f32) -> f32 {
         let difference = single::digamma(V::splat(a)) - single::digamma(V::splat(b));
         difference.largest()

@@ -5,10 +5,10 @@
 //! 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment per token). A factor
 //! common to all topics cancels, so t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential per topic.
 //!
-//! For topics that a document does not use, γ_k ends at α. For small α, t_k relative to the largest is then below the
+//! If a document does not use a topic, γ_k ends at α. For small α, t_k relative to the largest is then below the
 //! smallest single-precision number. Such topics never return, because the updates multiply by t_k. As soon as half of
-//! them have vanished, the rows are packed to the remaining topics. This changes no result, and makes most iterations
-//! cheap.
+//! the topics have vanished, the solver packs the rows to the remaining ones. This changes no result, and makes most
+//! iterations cheap.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -19,13 +19,11 @@ use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
-/// The input that all local steps of a model share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub simd: Simd,
     pub topics: usize,
     pub inference: Inference,
-    /// Whether [`Part::excess`](super::shards::Part) is requested.
     pub learns: bool,
     pub rule: LocalRule,
 }
@@ -46,7 +44,7 @@ impl Spec {
     }
 }
 
-/// α of every topic, padded with the smallest value, and their sum.
+/// Dirichlet parameters α of all topics, padded with the smallest one, and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prior {
     pub alpha: Vec<f32>,
@@ -64,103 +62,83 @@ impl Prior {
         }
     }
 
-    /// The smallest parameter, which is the common one if all are equal.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`; with collapsed inference, log E β replaces E log β.
+/// Rows over topics, one per term: `exp(τ (Elogβ − m))`. With collapsed inference, log E β replaces E log β.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Dirichlet parameters of the documents' topic proportions.
     pub prior: &'a Prior,
-    /// One padded row per slot.
     pub values: &'a [f32],
-    /// m of every slot.
     pub maxima: &'a [f32],
 }
 
-/// The input of local temperatures.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalHeat<'a> {
-    /// The inverse temperatures to choose from.
     pub grid: &'a Grid,
-    /// The smallest inverse temperature at which the document may end.
+    /// The document's inverse temperature cannot end below this value.
     pub floor: f64,
-    /// Expected powers of λ at the nodes.
     pub table: &'a PowerTable,
-    /// Γ(x + s) / Γ(x) at the nodes, for every x.
     pub knots: &'a Knots,
-    /// Γ(α + s) / Γ(α) at the nodes.
+    /// Values of Γ(α + s) / Γ(α) at the nodes s.
     pub base: &'a [f32; WIDTH],
 }
 
-/// The result of a local step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
-    /// The final value of τ.
     pub inverse: f64,
-    /// Number of tokens.
     pub tokens: f64,
-    /// Number of sweeps over the words.
     pub sweeps: usize,
-    /// Whether the stopping rule was satisfied.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] for a document with its own temperature, if requested.
+    /// E_q[log p(w, z | θ, β)] in nats, if requested for a document with its own temperature.
     pub energy: f64,
-    /// E_q[log p(z | θ)] for a document without its own temperature, if the energy is requested. The batch adds the
-    /// words.
+    /// E_q[log p(z | θ)] in nats, if the energy is requested for a document without its own temperature. The batch adds
+    /// the contribution of the words.
     pub topic_energy: f64,
-    /// The document's part of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
-    /// p(θ)).
+    /// The document's contribution to the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) −
+    /// KL(q(θ) ‖ p(θ)).
     pub bound: f64,
 }
 
-/// Scratch memory, and the results for the last document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     rows: Vec<f32>,
     logs: Vec<f32>,
     pub t: Vec<f32>,
     pub gamma: Vec<f32>,
-    /// α of the columns.
     pub alpha: Vec<f32>,
     /// Log probabilities that no token is in a topic, if inference is collapsed and α is learned.
     absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
-    /// τ n_v over the word's normaliser.
     pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
-    /// The topics of the columns, or empty if they are all topics in order.
+    /// The topics of the columns. An empty list means all topics in order.
     pub active: Vec<u32>,
-    /// Padded number of columns.
     pub stride: usize,
 }
 
-/// Smallest weight for words that no remaining topic explains, so that their sums stay finite.
+/// Largest weight of a word. Without this limit, a word that no remaining topic explains would have infinite sums.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Number of blocks of sweeps, with a local temperature inferred after each except the last.
+/// Number of blocks of sweeps. A local temperature is inferred after each block except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Number of sweeps in each block before the last.
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document. Below it the padding would contribute, and the document has hardly
-/// any influence anyway.
+/// The smallest inverse temperature of a document. Below this value the padding would contribute, and the document
+/// would have hardly any influence anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
-/// A local temperature has converged when it moves by less than this.
+/// A local temperature has converged when it changes by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
-/// Number of sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
-/// Largest share of a document's tokens in all omitted topics together.
+/// Upper limit for the share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
 /// Smallest number of columns for which omission is worthwhile. With 100 topics it saves little, and loses 0.005 nats
 /// per word.
 const PACKED_FROM: usize = 256;
 
-/// Keeps only these columns of rows of width `old`, as rows of width `new`.
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
     let words = rows.len() / old;
     for v in 0..words {
@@ -173,7 +151,6 @@ fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding:
 }
 
 impl Solver {
-    /// Loads the rows of a document and the uniform start.
     fn begin(&mut self, spec: &Spec, rows: Rows<'_>, slots: &[u32], inverse: f64, tokens: f64) {
         let stride = padded(spec.topics);
         self.stride = stride;
@@ -197,8 +174,6 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
-    /// Computes the normaliser of each word's responsibilities, and the sums of the responsibilities over words, for
-    /// the current factors.
     fn sweep(&mut self, simd: Simd, counts: &[f32]) {
         kernel::sweep(
             simd,
@@ -210,8 +185,6 @@ impl Solver {
         );
     }
 
-    /// Sweeps until the stopping rule is met or `limit` sweeps are done. Returns the number of sweeps and whether the
-    /// rule is met.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -248,7 +221,6 @@ impl Solver {
         (limit, false)
     }
 
-    /// Number of columns that are topics.
     fn columns(&self, spec: &Spec) -> usize {
         if self.active.is_empty() {
             spec.topics
@@ -257,7 +229,6 @@ impl Solver {
         }
     }
 
-    /// Keeps the columns with positive t.
     fn pack(&mut self, spec: &Spec, alive: usize) {
         let old = self.stride;
         let new = padded(alive).max(padded(1));
@@ -268,7 +239,6 @@ impl Solver {
         self.keep(&kept, old, new, least);
     }
 
-    /// Keeps these columns of the document's state, with this total γ in the padding.
     fn keep(&mut self, kept: &[usize], old: usize, new: usize, padding: f32) {
         let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
         squeeze(&mut self.t, kept, old, new, 0.0);
@@ -282,7 +252,7 @@ impl Solver {
         self.stride = new;
     }
 
-    /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
+    /// Makes the local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
     ///
     /// The weighted expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
@@ -319,7 +289,7 @@ impl Solver {
         found
     }
 
-    /// The local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
+    /// Makes the local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
     ///
     /// The term −φ_vk removes the token's own share from the count of its topic. This matters for documents of a few
     /// dozen words. The tokens of a word share one φ.
@@ -389,7 +359,6 @@ impl Solver {
         found
     }
 
-    /// Keeps the topics with more than the given number of tokens, if that halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,
@@ -422,10 +391,12 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns minus that of a document without words, ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
-    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is
-    /// large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n >
-    /// 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// Writes E[log θ_k] of the columns, minus its value for a document without words: ψ(γ_k) − ψ(α_k). Returns ψ(Σγ) −
+    /// ψ(Σα).
+    ///
+    /// With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is large,
+    /// so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) −
+    /// ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -439,7 +410,6 @@ impl Solver {
         special::digamma(total) - special::digamma(prior.total)
     }
 
-    /// E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
     fn topic_energy(&mut self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let stride = self.stride;
         let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
@@ -450,7 +420,6 @@ impl Solver {
         f64::from(scaled) / found.inverse + found.tokens * self.shift(spec, prior, found)
     }
 
-    /// Writes the weighted expected counts at the current t.
     fn count(&mut self, spec: &Spec, counts: &[f32], inverse: f64, out: &mut Vec<f32>) {
         out.resize(counts.len() * self.stride, 0.0);
         kernel::expected_counts(
@@ -464,7 +433,7 @@ impl Solver {
         );
     }
 
-    /// t_k = exp(τ (E log θ_k − shift)): returns the shift.
+    /// Returns the shift for which t_k = exp(τ (E log θ_k − shift)).
     fn shift(&self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let total = prior.total + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];
@@ -472,7 +441,6 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain the logarithms of their previous values.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -503,7 +471,6 @@ impl Solver {
         scaled / inverse + offsets + found.tokens * self.shift(spec, prior, found)
     }
 
-    /// [`Found::bound`] at the current q, with recomputed norms.
     fn bound(
         &self,
         spec: &Spec,
@@ -543,9 +510,9 @@ impl Solver {
         words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
-    /// The local step with an inferred temperature per document.
+    /// Makes the local step with an inferred temperature per document.
     ///
-    /// The step begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`. It then alternates
+    /// The step begins with a few sweeps at `first`, on the given rows `exp(first (Elogβ − m))`. It then alternates
     /// between r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m.
     /// The second term is an upper bound (by Jensen's inequality) on the log normaliser of the tempered likelihood of N
     /// tokens. It is 0 at s = 1.
@@ -590,8 +557,8 @@ impl Solver {
                 break;
             }
             if !settled {
-                // The logarithms of the energy contain the current power. Values that this power made smaller than the
-                // range of single precision remain 0, because no share of a document returns from there.
+                // The logarithms of the energy are taken at the current power. Values that this power moved below the
+                // range of single precision remain 0, because a document never regains a share of 0.
                 let factor = next / found.inverse;
                 kernel::exp_scaled(spec.simd, &self.logs, factor as f32, &mut self.rows);
                 found.inverse = next;
@@ -608,7 +575,7 @@ impl Solver {
         found
     }
 
-    /// Converts the current γ to another inverse temperature, with the same proportions of the tokens.
+    /// Converts the current γ to another inverse temperature, at the same proportions of the tokens.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);
@@ -626,11 +593,10 @@ impl Solver {
         self.t[columns..self.stride].fill(0.0);
     }
 
-    /// E[1/T] of the document; α is the same for all topics.
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();
-        // All topics as if without words, plus the difference for topics with words.
+        // The powers of a document without words, plus the differences for topics with words.
         let mut powers = [0.0f32; WIDTH];
         for (p, (t, b)) in powers
             .iter_mut()
@@ -642,7 +608,7 @@ impl Solver {
             spec.simd,
             &self.gamma[..columns],
             &self.active,
-            // A thousandth of a token does not change the sum.
+            // The sum does not change noticeably with a thousandth of a token.
             alpha + 1e-3,
             heat.knots,
             heat.base,
@@ -665,12 +631,9 @@ impl Solver {
     }
 }
 
-/// The quantities to compute in addition to the expected counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Want {
-    /// [`Found::energy`].
     pub energy: bool,
-    /// [`Found::bound`].
     pub bound: bool,
 }
 
@@ -682,7 +645,7 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Rows of words that some topics among the first sixteenth have, and that all others have a hundredth as often.
+    /// Words that the first sixteenth of the topics use a hundred times as often as the other topics.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {
@@ -694,7 +657,6 @@ mod tests {
             .collect()
     }
 
-    /// Expected counts by the formula, over all topics, to convergence.
     fn plainly(alpha: f64, rows: &[f32], counts: &[f32]) -> Vec<f64> {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let mut phi = vec![1.0 / TOPICS as f64; counts.len() * TOPICS];
@@ -754,7 +716,7 @@ mod tests {
         }
         let exact = plainly(0.02, &values, &counts);
         let apart: f64 = held.iter().zip(exact).map(|(a, b)| (a - b).abs()).sum();
-        // The omitted part goes to the remaining topics, at most twice its allowed share.
+        // The remaining topics receive the omitted part, which is at most twice its allowed share.
         assert!(
             apart < 2.0 * UNUSED_SHARE * found.tokens,
             "{apart} of {tokens} tokens"

@@ -5,16 +5,16 @@
 //! | `settings` | [`LdaSettings`] |
 //! | `fit` | [`LdaJob`], [`fit`]: settings and corpus to topics |
 //! | `topics` | [`Topics`]: q(β) |
-//! | `unigram` | [`unigram()`]: one topic for all, which fits are compared with |
+//! | `unigram` | [`unigram()`]: one topic for all documents, which fits are compared with |
 //! | `predict` | [`Predictor`]: proportions of new documents |
-//! | `score` | [`Completion`]: how well topics predict held-out words |
-//! | `start` | topics to start from, of documents that are unlike each other |
+//! | `score` | [`Completion`]: the predictive quality of topics on held-out words |
+//! | `start` | initial topics from dissimilar documents |
 //! | `engine` | batches and global steps |
-//! | [`Shards`] in `shards` | the seam: where local steps are made, and how parts are added up |
-//! | `shard` | a shard's share: rows of words, local steps, statistics |
-//! | `local` | the local step of a document, its own temperature included |
+//! | [`Shards`] in `shards` | the interface to the processes that run local steps, and the sum of their parts |
+//! | `shard` | a shard's share of a batch: rows of words, local steps, statistics |
+//! | `local` | the local step of a document, including its own temperature |
 //! | `kernel` | inner loops in single precision |
-//! | `globals` | λ under way, decayed all at once |
+//! | `globals` | λ during a fit, with a common decay factor |
 //! | `powers` | Σ_v E[β^s], for local temperatures |
 //! | `partition` | log C(T) |
 

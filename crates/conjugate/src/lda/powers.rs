@@ -1,12 +1,12 @@
-//! Σ_v E[β_kv^s] for every topic: the terms of λ that local temperatures need.
+//! Σ_v E[β_kv^s] for every topic, which are the terms of λ that local temperatures need.
 //!
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a
 //! hundred s would cost more than a pass over the data, but it is smooth in both λ and s:
 //!
-//! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The interpolation is
-//!   exact at s = 0 and s = 1. For s in between, its relative error is below 1e-4.
-//! - Normalisers are computed at [`nodes`], and their logarithms are interpolated. The sixteen nodes s are denser towards
-//!   0, where the prior makes the normalisers steep.
+//! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The
+//!   interpolation is exact at s = 0 and s = 1. For s in between, its relative error is below 1e-4.
+//! - Normalisers are computed at [`nodes`], and their logarithms are interpolated. The sixteen nodes s are denser
+//!   towards 0, where the prior makes the normalisers steep.
 
 use std::sync::OnceLock;
 
@@ -45,23 +45,21 @@ impl Snapshot for PowerTable {
     }
 }
 
-/// The inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
+/// Returns the inverse temperatures at which normalisers are computed, (j/15)² from 0 to 1.
 pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// A grid of inverse temperatures with the interpolation weights from the nodes, padded to whole vectors: cubic in √s,
-/// in which the nodes are evenly spaced, and exact at the nodes.
+/// A grid of inverse temperatures with the interpolation weights from the nodes, padded to whole vectors. The
+/// interpolation is cubic in √s, in which the nodes are evenly spaced, and exact at the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    /// The given inverse temperatures.
     given: InverseTemperatures,
     /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// log π, and a very negative number for zero and in the padding.
+    /// Log prior probabilities log π. They are very negative numbers where π is zero, and in the padding.
     pub log_prior: Vec<f32>,
-    /// One row over the grid for every node.
     pub weights: Vec<f32>,
 }
 
@@ -80,7 +78,7 @@ impl Grid {
             let x = s.sqrt() * (WIDTH - 1) as f64;
             let first = (x as usize).clamp(1, WIDTH - 3) - 1;
             let u = x - (first + 1) as f64;
-            // Lagrange's formula at −1, 0, 1, 2.
+            // Lagrange interpolation at −1, 0, 1 and 2.
             let cubic = [
                 -u * (u - 1.0) * (u - 2.0) / 6.0,
                 (u * u - 1.0) * (u - 2.0) / 2.0,
@@ -94,21 +92,21 @@ impl Grid {
         grid
     }
 
-    /// Whether this grid has these inverse temperatures.
+    /// Returns whether this grid has these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }
 }
 
-/// Bits of a single-precision number below the knot's number.
+/// Number of low bits of a single-precision number that do not belong to the knot's number.
 const SHIFT: u32 = 19;
-/// The smallest λ with a knot, 2^-24.
+/// The knot at λ = 2^-24, the smallest.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
-/// The largest, 2^40.
+/// The knot at λ = 2^40, the largest.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
-/// f_s at every knot (rows) and node.
+/// Values of f_s, with one row per knot and one column per node.
 #[derive(Clone, Debug)]
 pub(crate) struct Knots {
     values: Vec<f32>,
@@ -124,7 +122,7 @@ impl Knots {
         Self { values }
     }
 
-    /// The knot below `x` and the weight of the one above it.
+    /// Returns the index of the knot below `x`, and the weight of the knot above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -133,7 +131,7 @@ impl Knots {
         (j as usize, share)
     }
 
-    /// The rows on either side of `x`, and the weight of the second.
+    /// Returns the rows on either side of `x`, and the weight of the second.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
         let (j, share) = Self::locate(x);
@@ -142,16 +140,13 @@ impl Knots {
     }
 }
 
-/// Γ(x + s) / Γ(x) at every node.
 pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     out.fill(0.0);
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Number of topics that are handled together: one vector.
 const GROUP: usize = WIDTH;
 
-/// The table at the current globals.
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);

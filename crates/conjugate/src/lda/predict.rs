@@ -10,14 +10,14 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The stopping rule of predictions. The rule is stricter than in training, where the next step corrects the errors of
-/// the previous one.
+/// The default stopping rule of predictions. It is stricter than in training, where the next step corrects the errors
+/// of the previous one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
 };
 
-/// Memory that predictions reuse.
+/// Scratch memory that predictions reuse.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     solver: Solver,
@@ -26,7 +26,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics prepared for predictions. They need as much memory as the topics themselves.
+/// Topics that are prepared for predictions. They need as much memory as the topics themselves.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
@@ -35,11 +35,10 @@ pub struct Predictor<'a> {
     maxima: Vec<f32>,
 }
 
-/// Number of documents that are solved together.
 const CHUNK: usize = 16;
 
 impl<'a> Predictor<'a> {
-    /// Prepares topics.
+    /// Prepares topics for predictions.
     pub fn new(topics: &'a Topics, rule: LocalRule, simd: Simd) -> Self {
         let globals = LdaGlobals::of(topics);
         let spec = Spec {
@@ -111,7 +110,7 @@ impl<'a> Predictor<'a> {
         )
     }
 
-    /// `E[θ]` of the documents `first .. first + count`, one row of K numbers each.
+    /// Returns `E[θ]` of the documents `first .. first + count`, one row of K numbers per document.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];

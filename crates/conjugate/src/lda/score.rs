@@ -20,11 +20,11 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The others are scored
-/// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+/// The result of document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The other
+/// words are scored with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
-    /// Mean log predictive probability, natural logarithm, in nats per scored word.
+    /// Mean log predictive probability per scored word, in nats.
     pub log_predictive: f64,
     /// Standard error of `log_predictive` over documents.
     pub standard_error: f64,
@@ -36,12 +36,12 @@ pub struct Completion {
     pub skipped: u64,
 }
 
-/// The counts of a held-out document.
+/// The score of one held-out document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
     /// Log predictive probability of the scored words, in nats.
     pub log_probability: f64,
-    /// Number of scored documents; documents that cannot be split are excluded.
+    /// Number of scored words.
     pub words: f64,
 }
 
@@ -49,16 +49,14 @@ pub struct Score {
 /// and memory remains small.
 const TOGETHER: usize = 1024;
 
-/// Number of documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {
-    /// exp(−log predictive): the perplexity per word.
+    /// Returns exp(−log predictive), the perplexity per word.
     pub fn perplexity(&self) -> f64 {
         (-self.log_predictive).exp()
     }
 
-    /// The score computed from those of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -78,7 +76,7 @@ impl Completion {
     }
 }
 
-/// Document completion over documents. The split of document `i` depends only on the seed and `i`.
+/// Scores topics by document completion. The split of document `i` depends only on the seed and `i`.
 pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
     let globals = LdaGlobals::of(topics);
     let ask = Ask {
@@ -90,7 +88,6 @@ pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: S
     Completion::of(&here(&ask, documents, seed, documents.len()))
 }
 
-/// The scores of the first `count` documents, computed by this process.
 pub(crate) fn here(
     ask: &Ask<'_>,
     documents: &dyn Documents,
@@ -107,7 +104,6 @@ pub(crate) fn here(
     scores(&ask.spec, ask.globals, lambda, seed, &piece)
 }
 
-/// The input for solving held-out documents.
 pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     Spec {
         simd,
@@ -131,7 +127,6 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// The scores of a part. `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -175,7 +170,7 @@ pub(crate) fn scores(
     scores
 }
 
-/// Documents of a part, at most [`TOGETHER`] from `done` on, in halves.
+/// Reads at most [`TOGETHER`] documents of a range, from `done` on, and splits each into halves.
 fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
     let end = piece.count.min(done + TOGETHER);
     (done..end)
@@ -187,7 +182,6 @@ fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, 
         .collect()
 }
 
-/// The rows of words, and their m.
 fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>) {
     let mut values = vec![0.0; terms.len() * stride];
     let mut maxima = vec![0.0; terms.len()];
@@ -202,13 +196,12 @@ fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>)
     (values, maxima)
 }
 
-/// Memory that scores use again.
 #[derive(Default)]
 struct Scorer {
     solver: Solver,
     slots: Vec<u32>,
     expected: Vec<f32>,
-    /// `E[θ_k]` / Σ_v λ_kv.
+    /// Weights `E[θ_k]` / Σ_v λ_kv of the topics.
     weights: Vec<f64>,
     row: Vec<f32>,
 }
@@ -257,8 +250,8 @@ impl Scorer {
     }
 }
 
-/// Splits the tokens of known terms into halves by a shuffle: a bag of the first (rounded down) and a list of the
-/// others. Counts are rounded to integers. Both are empty if there are fewer than two tokens.
+/// Splits the tokens of known terms into halves by a shuffle. Returns a bag of the first half (rounded down) and a list
+/// of the other tokens. Counts are rounded to integers. Both halves are empty if there are fewer than two tokens.
 fn split(bag: &Bag, terms: usize, seed: u64, index: u64) -> (Bag, Vec<u32>) {
     let mut tokens = Vec::new();
     for (&term, &n) in bag.terms.iter().zip(&bag.counts) {

@@ -1,5 +1,6 @@
 //! The settings of latent Dirichlet allocation.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::temper::Temper;
@@ -7,10 +8,10 @@ use crate::temper::Temper;
 /// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
-    /// The iteration stops when γ has moved by less than this share of the document's tokens (sum of the absolute
-    /// changes of all γ_k).
+    /// Tolerance of γ, as a share of the document's tokens. The iteration stops when the sum of the absolute changes of
+    /// all γ_k is smaller.
     pub tolerance: f64,
-    /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
+    /// Largest number of iterations. The trace counts the documents that reach it (`unconverged`).
     pub max_iterations: usize,
 }
 
@@ -23,7 +24,7 @@ impl Default for LocalRule {
     }
 }
 
-/// The method of local steps, which determines the posterior of the topics.
+/// The method of local steps. It determines the posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -33,13 +34,13 @@ pub enum Inference {
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
     /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
     /// It integrates out the proportions, so a topic with less than one token in a document keeps some weight, whereas
-    /// exp ψ would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
-    /// Smyth and Teh 2009, Eq. 12).
+    /// exp ψ would vanish. Unlike in that paper, n_k excludes the token's own share, as in batch CVB0 (Asuncion,
+    /// Welling, Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
 
 impl Inference {
-    /// The method's name in files and on the command line.
+    /// Returns the method's name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanField => "mean-field",
@@ -48,27 +49,27 @@ impl Inference {
     }
 }
 
-/// Starting points of topics.
+/// The initialisation of topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ from Gamma(100, 1/100), for all topics (Hoffman et al. 2013).
+    /// λ drawn from Gamma(100, 1/100) for all topics (Hoffman et al. 2013).
     #[default]
     Random,
-    /// Words of dissimilar documents, chosen by the rule of k-means++ for centres.
+    /// Words of dissimilar documents, which are chosen by the rule of k-means++ for centres.
     Documents,
 }
 
-/// The Dirichlet parameter of topic proportions to learn.
+/// The Dirichlet parameters of topic proportions that the fit learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// Do not learn it.
+    /// No parameter: α is fixed.
     #[default]
     Fixed,
-    /// One number for all topics.
+    /// One parameter for all topics.
     Symmetric,
-    /// One number per topic.
+    /// One parameter per topic.
     Asymmetric,
 }
 
@@ -87,7 +88,7 @@ pub struct LdaSettings {
     /// The initialisation of the topics, unless the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
-    /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
+    /// The parameters α that the fit learns, by stochastic steps of Minka's fixed-point iteration after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
     /// Whether to learn η by the same method.
@@ -99,7 +100,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Passes over the documents, which may be fractional.
+    /// Number of passes over the documents, which need not be an integer.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,
@@ -107,21 +108,21 @@ pub struct LdaSettings {
     pub seed: u64,
     /// The stopping rule of a document's local step.
     pub local: LocalRule,
-    /// The number of documents that the statistics represent. The default is the number of documents in the corpus.
-    /// An update of old topics with new documents sets it to the total of old and new documents.
+    /// Number of documents that the statistics represent. The default is the number of documents in the corpus. An
+    /// update of old topics with new documents sets it to the total of old and new documents.
     pub population: Option<f64>,
     /// Number of times per pass that the held-out documents are scored. 0 scores them only at the end.
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
-/// checkpoints can be resumed.
+/// Returns whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so
+/// that checkpoints of earlier versions can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
 
 impl LdaSettings {
-    /// The defaults with `topics` topics.
+    /// Returns the default settings with `topics` topics.
     pub fn new(topics: usize) -> Self {
         Self {
             topics,
@@ -143,17 +144,17 @@ impl LdaSettings {
         }
     }
 
-    /// The Dirichlet parameter of topic proportions.
+    /// Returns the Dirichlet parameter of topic proportions.
     pub fn alpha(&self) -> f64 {
         self.alpha.unwrap_or(1.0 / self.topics as f64)
     }
 
-    /// The Dirichlet parameter of word proportions.
+    /// Returns the Dirichlet parameter of word proportions.
     pub fn eta(&self) -> f64 {
         self.eta.unwrap_or(1.0 / self.topics as f64)
     }
 
-    /// The step size of iteration `t` (the first is 0).
+    /// Returns the step size of iteration `t`, counted from 0.
     pub fn step_size(&self, t: u64) -> f64 {
         (self.tau + t as f64).powf(-self.kappa)
     }
@@ -161,63 +162,71 @@ impl LdaSettings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// The error is one sentence for the user.
-    pub fn check(&self) -> Result<(), String> {
+    /// Fails with a sentence for the user if a setting is invalid.
+    pub fn check(&self) -> Result<(), SettingError> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {
                 Ok(())
             } else {
-                Err(format!("{what} must be positive, not {x}"))
+                Err(SettingError::new(format!(
+                    "{what} must be positive, not {x}"
+                )))
             }
         };
         if self.topics == 0 {
-            return Err("the number of topics must be at least 1".to_owned());
+            return Err(SettingError::new("the number of topics must be at least 1"));
         }
         if self.batch == 0 {
-            return Err("a batch must have at least one document".to_owned());
+            return Err(SettingError::new("a batch must have at least one document"));
         }
         positive("alpha", self.alpha())?;
         positive("eta", self.eta())?;
         positive("passes", self.passes)?;
         positive("the tolerance of the local steps", self.local.tolerance)?;
         if self.local.max_iterations == 0 {
-            return Err("a local step must have at least one iteration".to_owned());
+            return Err(SettingError::new(
+                "a local step must have at least one iteration",
+            ));
         }
         if !(self.tau.is_finite() && self.tau >= 1.0) {
-            return Err(format!("tau must be at least 1, not {}", self.tau));
+            return Err(SettingError::new(format!(
+                "tau must be at least 1, not {}",
+                self.tau
+            )));
         }
         if !(self.kappa > 0.5 && self.kappa <= 1.0) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "kappa is {}, but the step sizes converge only if it is above 0.5 and at most 1",
                 self.kappa
-            ));
+            )));
         }
         if let Some(population) = self.population {
             positive("the population", population)?;
         }
         if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
-            return Err("the number of evaluations per pass must not be negative".to_owned());
+            return Err(SettingError::new(
+                "the number of evaluations per pass must not be negative",
+            ));
         }
         self.check_together()?;
         self.temper.check()
     }
 
-    /// Whether the temperature policy is compatible with the other settings.
-    fn check_together(&self) -> Result<(), String> {
+    fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs mean-field inference: use --inference mean-field, or \
                  --temper none",
                 self.temper.name()
-            ));
+            )));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs fixed alpha and eta: remove --learn-alpha and --learn-eta, \
                  or use --temper none or anneal=PASSES",
                 self.temper.name()
-            ));
+            )));
         }
         Ok(())
     }

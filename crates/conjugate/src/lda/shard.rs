@@ -1,10 +1,10 @@
-//! A shard's share of a batch: its words, the local steps of its documents, and the statistics of its words.
+//! The local steps of the documents in a shard's share of a batch, and the statistics of its words.
 //!
-//! Every share goes through four stages, each parallel with a fixed division of the work. First, documents are read.
-//! Second, the rows exp(τ(E log β − m)) of the share's words are computed. m_v is the largest value over topics. A
-//! factor common to all topics cancels from responsibilities, and without it rare words would underflow. Third,
-//! documents are solved and store their expected counts. Fourth, the expected counts are summed word by word, in the
-//! order of the documents.
+//! Every share goes through four stages, each parallel with a fixed division of the work. First, the solver reads the
+//! documents. Second, it computes the rows exp(τ(E log β − m)) of the share's words, where m_v is the largest value
+//! over topics. A factor common to all topics cancels from responsibilities, and without it rare words would underflow.
+//! Third, it solves the documents and stores their expected counts. Fourth, it sums the expected counts word by word,
+//! in the order of the documents.
 
 use std::sync::OnceLock;
 
@@ -22,39 +22,35 @@ use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// Number of parts in which the documents of a batch are solved.
 const PIECES: usize = 16;
 
-/// A document of the batch with the results of its local step.
 #[derive(Default)]
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
-    /// Weighted expected counts, in rows of `stride`, of a document with its own temperature.
     expected: Vec<f32>,
-    /// For other documents, a factor per word and a factor per column. Expected counts are their products with the
-    /// batch's rows.
+    /// For other documents, a factor per word and a factor per column. Expected counts are the products of these
+    /// factors and the batch's rows.
     weights: Vec<f32>,
     t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
-    /// ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα), if α is learned.
+    /// Input for learning α: ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα).
     excess: Vec<f32>,
     excess_total: f64,
     found: Found,
 }
 
-/// The rows of λ − η before decay, of padded topics.
+/// The rows of λ − η before decay, for padded topics.
 #[derive(Clone, Copy)]
 pub(crate) enum Lambda<'a> {
-    /// Numbers.
     Here(&'a [f32]),
     /// Rows as bytes in the format of messages, without alignment.
     Sent(&'a [[u8; 4]]),
 }
 
 impl Lambda<'_> {
-    /// The row of a term. The row may be copied to `scratch`.
+    /// Returns the row of a term, which may be a copy in `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -68,7 +64,6 @@ impl Lambda<'_> {
     }
 }
 
-/// The source of the rows of words.
 pub(crate) struct WordRows<'a> {
     spec: &'a Spec,
     lambda: Lambda<'a>,
@@ -127,34 +122,31 @@ impl<'a> WordRows<'a> {
     }
 }
 
-/// The solver of shares, and its reusable memory.
 pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the current batch. It is valid if `stamps` contains the number of the batch.
+    /// Slot of each term in the current batch. A slot is valid if `stamps` contains the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
     terms: Vec<u32>,
     /// Rows for the local steps, and afterwards the statistics of the same words.
     rows: Vec<f32>,
-    /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
-    /// Memory for statistics.
     pub spare: Spare,
-    /// The occurrences of each word of the batch: (document, position), ordered by word.
+    /// The occurrences of each word of the batch as (document, position), ordered by word.
     occurrences: Vec<(u32, u32)>,
     starts: Vec<u32>,
-    /// For local temperatures.
+    /// Computed only for local temperatures.
     knots: OnceLock<Knots>,
     grid: Grid,
 }
 
 impl ShardSolver {
-    /// Memory for shares of documents over the given number of terms.
+    /// Allocates memory for shares of documents over `terms` terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -176,12 +168,11 @@ impl ShardSolver {
         }
     }
 
-    /// Whether the memory suits documents over the given number of terms.
+    /// Returns whether the memory suits documents over `terms` terms and these settings.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
 
-    /// Reads the documents and lists their words.
     fn gather(&mut self, documents: &dyn Documents, batch: &[usize]) {
         if self.batch.len() < batch.len() {
             self.batch.resize_with(batch.len(), Slot::default);
@@ -230,7 +221,7 @@ impl ShardSolver {
         }
     }
 
-    /// Computes the rows `exp(power (Elogβ − m))` of the batch's words, and stores their logarithms if requested.
+    /// Computes the rows `exp(power (Elogβ − m))` of the batch's words. With `keep`, it also stores their logarithms.
     fn prepare(
         &mut self,
         spec: &Spec,
@@ -265,7 +256,6 @@ impl ShardSolver {
         }
     }
 
-    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the stored logarithms.
     fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
         let rows = self.statistics.chunks_exact(stride);
@@ -312,8 +302,8 @@ impl ShardSolver {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα); empty if α is
-    /// fixed.
+    /// Computes Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). The
+    /// result is empty if α is fixed.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();
@@ -334,7 +324,6 @@ impl ShardSolver {
         sums
     }
 
-    /// The sums over the given number of documents of the batch, with the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,
@@ -357,7 +346,8 @@ impl ShardSolver {
         sums
     }
 
-    /// The part of the documents with these numbers. `lambda` contains the rows of the global parameters.
+    /// Solves the documents with the indices in `batch`, and returns their part. `lambda` contains the rows of the
+    /// global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,
@@ -377,7 +367,8 @@ impl ShardSolver {
         };
         let mut spec = self.spec;
         if measure.bound {
-            // Collapsed inference has no bound, but the mean-field bound at the same topics is valid for them, too.
+            // Collapsed inference has no bound, but the mean-field bound at the same topics is also a valid bound for
+            // them.
             spec.inference = Inference::MeanField;
         }
         let uniform = matches!(heat, Heat::Uniform(_));
@@ -398,7 +389,7 @@ impl ShardSolver {
         };
         let mut base = [0.0; WIDTH];
         if let Heat::Local { grid, .. } = heat {
-            // One for all: inferred temperatures go with no other.
+            // α is the same for all topics, because inferred temperatures allow no other.
             gamma_ratios(spec.simd, prior.alpha[0], &mut base);
             if !self.grid.is_of(grid) {
                 self.grid = Grid::new(grid);
@@ -482,7 +473,7 @@ mod tests {
 
     #[test]
     fn rows_are_shares_of_the_largest_topic() {
-        // Twenty topics, padded to thirty-two. A decayed mass may be slightly negative.
+        // Twenty topics are padded to thirty-two. A decayed mass may be slightly negative.
         let (topics, terms, eta) = (20, 3, 0.02);
         let mut mass = vec![0.0f32; terms * kernel::padded(topics)];
         for term in 0..terms {

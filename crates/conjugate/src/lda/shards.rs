@@ -1,12 +1,13 @@
 //! The local steps of a batch, shard by shard, in this process or in other processes.
 //!
-//! The corpus determines the number of shards, not the machines. In every step each shard solves its share of the batch
-//! ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`]: statistics,
-//! sums, bounds. A single binary tree of shards adds the parts. The bits therefore depend only on the shards, and not
-//! on the workers, the order of the answers or repeated requests. Scores of held-out documents need no tree, because
-//! each is a separate number ([`score_step`]). The driver does everything else: the order of documents, temperatures,
-//! the global step, the trace and checkpoints. [`Shards`] is the interface: [`LocalShards`] works in this process.
-//! Other implementations call [`block_step`] and [`score_step`] on the output of [`Ask::encode`].
+//! The corpus, and not the machines, determines the number of shards. In every step each shard solves its share of the
+//! batch ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`] with
+//! statistics, sums and bounds. A single binary tree of shards adds the parts. The bits therefore depend only on the
+//! shards, and not on the workers, the order of the answers or repeated requests. Scores of held-out documents need no
+//! tree, because each is a separate number ([`score_step`]). The driver does everything else: the order of documents,
+//! temperatures, the global step, the trace and checkpoints. [`Shards`] is the interface, and [`LocalShards`]
+//! implements it in this process. Other implementations call [`block_step`] and [`score_step`] on the output of
+//! [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -21,7 +22,7 @@ use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// The request to all shards in a step.
+/// A request to all shards in one step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     pub(crate) spec: Spec,
@@ -30,42 +31,37 @@ pub struct Ask<'a> {
     pub(crate) measure: Measure,
 }
 
-/// The result of a shard for its share of a batch.
+/// The result of one shard for its share of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     pub(crate) sums: Sums,
-    /// The documents' bounds, if requested.
     pub(crate) bounds: Vec<f64>,
-    /// The inverse temperatures of the documents, if requested.
     pub(crate) inverses: Vec<f64>,
-    /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
+    /// Input for learning α: Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα).
     pub(crate) excess: Vec<f64>,
-    /// Words of the share, ascending.
     pub(crate) terms: Vec<u32>,
-    /// A row of expected counts for each.
     pub(crate) statistics: Vec<f32>,
 }
 
 /// The shards that run the local steps of batches.
 pub trait Shards {
-    /// The sum of the parts of all shards over the tree. `shares` contains the numbers of each shard's documents,
-    /// counted within the shard.
+    /// Runs the local steps of all shards, and returns the sum of their parts over the tree. `shares` contains the
+    /// indices of each shard's documents within that shard.
     ///
     /// # Errors
-    /// Fails if a shard did not answer, with the reason. The step then has no effect.
+    /// Fails with the reason if a shard did not answer. The step then has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
-    /// Takes back a used part, so that its memory can be reused.
+    /// Takes back a part that is no longer needed, to reuse its memory.
     fn done(&mut self, _part: Part) {}
 
-    /// The scores of the first `count` held-out documents at the global parameters of `ask`, in order.
+    /// Scores the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
     /// Fails as [`solve`](Self::solve) does.
     fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
-/// All shards of documents in this process.
 pub(crate) struct LocalShards<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
@@ -88,7 +84,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Passes the parts of the shards to `found` in order, each as soon as it is ready.
+    /// Calls `found` with the part of each shard in order, as soon as the part is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -105,7 +101,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The parts of all shards.
+    /// Returns the parts of all shards.
     #[cfg(test)]
     pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -133,7 +129,6 @@ impl Shards for LocalShards<'_> {
     }
 }
 
-/// The end of each shard of documents.
 pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
     let mut end = 0;
     let sizes = documents.shards().into_iter();
@@ -145,7 +140,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
+/// Returns the shares of a batch by shard, in the order of the batch, and the position in the batch of each document,
+/// shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];
@@ -158,13 +154,12 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Reusable memory for statistics, which have the size of λ per shard and which the system allocates page by page. It
-/// does not affect results.
+/// Memory that statistics can reuse. Statistics have the size of λ per shard, and the system allocates their memory
+/// page by page. Reuse does not affect results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
 impl Spare {
-    /// This number of zeros.
     pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
         let mut memory = self.0.pop().unwrap_or_default();
         memory.resize(length, 0.0);
@@ -177,15 +172,15 @@ impl Spare {
         }
     }
 
-    /// Takes back a used part.
+    /// Takes back a part that is no longer needed.
     pub fn done(&mut self, part: Part) {
         self.put(part.statistics);
     }
 }
 
-/// The sum over the tree of the parts of shards, or of blocks of them, in sequence. All blocks have the same size,
-/// which is a power of two, except that the last may be shorter. They are added up in the same way as their shards. For
-/// S parts, at most log S sums are stored at a time.
+/// The sum over the tree of the parts of shards, or of blocks of shards, in sequence. All blocks have the same size,
+/// which is a power of two, except that the last may be shorter. Blocks are added in the same order as their shards.
+/// For S parts, at most log S sums are stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
     /// Sums of neighbouring parts, with the heights of their nodes in decreasing order.
@@ -202,7 +197,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// A part without a neighbour moves up the tree unchanged.
+    /// Returns the sum. A part without a neighbour moves up the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -213,9 +208,7 @@ impl Sum {
 }
 
 impl Part {
-    /// The sum of two parts, which contains the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
-        /// No row.
         const NONE: usize = usize::MAX;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut sources = Vec::with_capacity(terms.capacity());
@@ -264,13 +257,13 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
     }
 
-    /// Writes the part as bytes into memory of this [`size`](Self::size).
+    /// Writes the part as bytes to memory of this [`size`](Self::size).
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
@@ -284,7 +277,7 @@ impl Part {
         out.singles(&self.statistics);
     }
 
-    /// Reads the output of [`encode`](Self::encode).
+    /// Reads a part from the output of [`encode`](Self::encode).
     ///
     /// # Errors
     /// Fails if the bytes are not a valid part.
@@ -309,18 +302,18 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
     }
 
-    /// Writes the request to all shards as bytes into memory of this [`size`](Self::size). It copies λ only once.
+    /// Writes the request to all shards as bytes to memory of this [`size`](Self::size). It copies λ only once.
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
 
-    /// The sum of parts of blocks of these shards, in the order of the blocks.
+    /// Returns the sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
     /// Fails if the bytes are not valid parts.
@@ -370,8 +363,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards per block for the given number of workers, which is a power of two. It minimises the number of
-/// shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
+/// Returns the number of shards per block for a number of workers. The result is a power of two. It minimises the
+/// number of shards of the busiest worker, and is the largest such power because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -421,7 +414,7 @@ pub fn block_step(
     Ok(sum.finish(globals.stride, &mut solver.spare))
 }
 
-/// The memory that [`block_step`] reuses between steps. It does not affect results.
+/// Memory that [`block_step`] reuses between steps. It does not affect results.
 #[derive(Default)]
 pub struct BlockMemory(Option<ShardSolver>);
 
@@ -432,7 +425,7 @@ impl BlockMemory {
             .insert(kept.unwrap_or_else(|| ShardSolver::new(terms, spec)))
     }
 
-    /// Takes back a used part.
+    /// Takes back a part that is no longer needed.
     pub fn done(&mut self, part: Part) {
         if let Some(solver) = &mut self.0 {
             solver.spare.done(part);
@@ -440,7 +433,8 @@ impl BlockMemory {
     }
 }
 
-/// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
+/// Returns the scores of parts of held-out documents, one part after the other, at the global parameters in the output
+/// of [`Ask::encode`].
 ///
 /// # Errors
 /// Fails as [`block_step`] does.
@@ -469,10 +463,9 @@ fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> 
     }
 }
 
-/// An [`Ask`] at the receiver.
 struct Asked<'a> {
     spec: Spec,
-    /// All but λ.
+    /// The global parameters without the rows of λ.
     globals: LdaGlobals,
     lambda: &'a [[u8; 4]],
     heat: SentHeat,

@@ -1,4 +1,4 @@
-//! Sharded work: the tree, the messages, and shards that do not answer.
+//! Tests of sharded work: the tree, the messages, and shards that do not answer.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record, tree_sum};
@@ -11,7 +11,6 @@ use crate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// Documents in this number of shards.
 struct Divided {
     documents: MemoryDocuments,
     shards: usize,
@@ -42,7 +41,6 @@ impl Documents for Divided {
     }
 }
 
-/// The sum of parts over the tree, computed at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())
@@ -66,21 +64,20 @@ fn a_sum_part_by_part_is_that_over_the_tree() {
     }
 }
 
-/// The request to remote shards.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
     ask.encode(&mut bytes);
     bytes
 }
 
-/// A part on its way back.
 fn answer(part: &Part) -> Vec<u8> {
     let mut bytes = vec![0; part.size()];
     part.encode(&mut bytes);
     bytes
 }
 
-/// The parts of blocks with the given number of shards, as bytes to and from another machine.
+/// Computes the parts of blocks of `block` shards. Requests and parts are passed as bytes, as to and from another
+/// machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,
@@ -102,7 +99,7 @@ fn elsewhere(
             let shards: Vec<(&dyn Documents, &[usize])> = (shards.iter().zip(shares))
                 .map(|(shard, share)| (shard as &dyn Documents, share.as_slice()))
                 .collect();
-            // The memory of one block is that of the next.
+            // The memory of one block is reused for the next.
             let part = block_step(&shards, &bytes, &mut memory)?;
             let answered = Part::decode(&answer(&part), &mut Spare::default());
             memory.done(part);
@@ -111,7 +108,6 @@ fn elsewhere(
         .collect()
 }
 
-/// The parts of a batch of all documents, of each shard.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
     let globals = engine.start(1);
@@ -156,7 +152,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let (parts, stride) = parts(&documents, &s);
         let tree = sum_of(parts.clone(), stride);
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
-        // Workers that sum the shards they have, one after the other, and then their sums.
+        // Workers that sum their shards one after the other, and then add their sums.
         let plain = |workers: usize| {
             let held = parts.chunks(shards.div_ceil(workers));
             let chain = |parts: &[Part]| {
@@ -230,7 +226,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         let is_scored = |record: &Record| record.fields.contains_key("heldout_log_predictive");
         let scored: Vec<bool> = records.iter().map(is_scored).collect();
         assert!(scored.contains(&true));
-        // They are lost in a local step of a step, or in its score.
+        // Shards are lost in a local step, or in a score.
         let mut lost_in_scores = 0;
         for left in 0..12 {
             let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -258,7 +254,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
 
 #[test]
 fn collapsed_fits_with_learned_priors_are_the_same_by_shards_elsewhere() {
-    /// Requests as bytes, as another machine would receive them.
+    /// Shards that receive requests as bytes, as another machine would.
     struct Elsewhere<'a>(&'a Divided, &'a MemoryDocuments);
     impl Shards for Elsewhere<'_> {
         fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {

@@ -1,4 +1,4 @@
-//! Initial topics: the words of dissimilar documents.
+//! Initial topics, which are the words of dissimilar documents.
 //!
 //! Similar topics stay similar. If all topics start as the mean of the corpus with a little noise, a few of them
 //! attract all words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents
@@ -16,11 +16,10 @@ use crate::documents::{Bag, Documents};
 const SAMPLE: Purpose = Purpose::new("documents to start topics from");
 const CENTRES: Purpose = Purpose::new("centres of first topics");
 
-/// Number of documents in the sample per topic.
 const DOCUMENTS_A_TOPIC: usize = 20;
 /// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
-/// The share of a topic's words from its neighbourhood. The others come from the whole sample.
+/// Share of a topic's words that comes from its neighbourhood. The other words come from the whole sample.
 const OWN: f64 = 0.5;
 
 /// A document as a sparse vector of length 1.
@@ -37,7 +36,6 @@ impl Point {
     }
 }
 
-/// The sample's documents with words, and their vectors.
 fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
     let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
     numbers.truncate(DOCUMENTS_A_TOPIC * topics);
@@ -58,7 +56,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
             |(&term, n): (&u32, &f32)| n.ln_1p() * (count / frequency[term as usize] as f32).ln();
         let mut weights: Vec<f32> = pairs.map(weigh).collect();
         let length = weights.iter().map(|w| w * w).sum::<f32>().sqrt();
-        // A document of words that all have is unlike every one.
+        // If all documents have all words of a document, its vector is zero.
         let factor = 1.0 / length.max(f32::MIN_POSITIVE);
         weights.iter_mut().for_each(|w| *w *= factor);
         Point {
@@ -72,7 +70,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
 
 /// An index of the points by term. A centre has few terms, and points without common terms cost nothing.
 struct Index {
-    /// The offset of the points of each term, followed by their number.
+    /// For each term, the offset of its points, followed by the total number of points.
     starts: Vec<usize>,
     entries: Vec<(u32, f32)>,
     points: usize,
@@ -102,7 +100,6 @@ impl Index {
         }
     }
 
-    /// The cosines of all points with a vector, and the indices of the largest.
     fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
         let mut cosines = vec![0.0f32; self.points];
         for (term, &x) in centre.iter().enumerate() {
@@ -124,7 +121,7 @@ impl Index {
     }
 }
 
-/// A random number with probabilities proportional to weights, or uniform if all are 0.
+/// Draws uniformly if all weights are 0.
 fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
@@ -138,7 +135,6 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     position.unwrap_or(weights.len() - 1)
 }
 
-/// Neighbourhoods of the sample, one per topic, as numbers of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);
@@ -154,7 +150,7 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
             centre.fill(0.0);
             near.iter().for_each(|&p| points[p].add_to(&mut centre));
             let (cosines, near) = index.nearest(&centre);
-            // A distance equal to the mean distance of its neighbours is as small as possible.
+            // No distance is treated as smaller than the mean distance within the neighbourhood.
             let within = near.iter().map(|&p| cosines[p]).sum::<f32>() / near.len() as f32;
             for (distant, cosine) in distant.iter_mut().zip(cosines) {
                 let closeness = f64::from(cosine / within.max(f32::MIN_POSITIVE));
@@ -167,8 +163,7 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Global parameters whose topics are words of dissimilar documents, with the same total number of tokens as the
-/// documents.
+/// The total number of tokens is that of the documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Topic models against a slow implementation in double precision that shares no code with the fast one.
+//! Comparison of topic models with a slow implementation in double precision that shares no code with the fast one.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -15,7 +15,7 @@ use crate::driver::{Driver, DriverSettings, Mode};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
-/// Documents over `terms` terms; some are empty.
+/// Some of the documents are empty.
 pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(terms);
     for d in 0..documents {
@@ -36,7 +36,7 @@ pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     corpus
 }
 
-/// The slow implementation: q of a single document at a temperature, with everything in logarithms and double
+/// The slow implementation of q of a single document at a temperature, with everything in logarithms and double
 /// precision.
 struct Slow {
     gamma: Vec<f64>,
@@ -114,7 +114,6 @@ pub(super) fn settings(topics: usize) -> LdaSettings {
     settings
 }
 
-/// E log β of globals, in doubles: a row per topic.
 fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
     let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();
@@ -129,7 +128,6 @@ fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The largest error relative to max(1, |expected|).
 fn error(found: f64, expected: f64) -> f64 {
     (found - expected).abs() / expected.abs().max(1.0)
 }
@@ -202,7 +200,7 @@ fn local_and_global_steps_equal_the_slow_implementation() {
     }
 }
 
-/// The slow implementation of collapsed inference: expected counts n_v φ_vk, word by word.
+/// Computes expected counts n_v φ_vk of collapsed inference, word by word.
 fn slow_collapsed(beta: &[Vec<f64>], bag: &Bag, alpha: &[f64]) -> Vec<Vec<f64>> {
     let k = beta.len();
     let mut phi = vec![vec![1.0 / k as f64; k]; bag.len()];
@@ -240,7 +238,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
         let mut globals = engine.start(1);
         let alpha: Vec<f64> = (0..topics).map(|k| 0.05 + 0.02 * k as f64).collect();
         globals.alpha.clone_from(&alpha);
-        // The first pass learns no priors.
+        // The first pass does not learn the priors.
         globals.steps = 1;
         let before = globals.to_topics(Inference::Cvb0, 0, 0.0);
         let totals = before.totals();
@@ -310,7 +308,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
             let found = f64::from(after.lambda[i]) - after.eta + eta;
             assert!(error(found, *expected) < 2e-3, "{i}: {found} {expected}");
         }
-        // The bound is the mean field's, for topics of any origin.
+        // The bound is the mean-field bound, for topics of any origin.
         let measure = Measure {
             energy: false,
             bound: true,
@@ -329,7 +327,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
     }
 }
 
-/// Documents of 20 topics with separate words, three topics per document.
+/// Draws documents from 20 topics with separate words. Each document has three topics.
 fn planted(documents: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(200);
     for d in 0..documents {
@@ -371,7 +369,7 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
         let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut silent);
         fit(&job, &mut control).unwrap().output.unwrap()
     };
-    // The number of blocks of twenty words with a topic whose ten likeliest words are all in the block.
+    // The number of blocks of twenty words for which a topic has its ten likeliest words in the block.
     let found = |topics: &Topics| {
         let mut whose = [false; 20];
         for k in 0..20 {
@@ -481,7 +479,7 @@ fn expected_powers_equal_gamma_functions() {
 
 #[test]
 fn a_local_temperature_maximises_its_objective() {
-    // The fixed point: r from the energy at τ, and τ from r, checked with slow computations on a grid.
+    // Checks the fixed point, in which r follows from the energy at τ, and τ from r, with slow computations on a grid.
     let documents = corpus(4, 30);
     let (topics, alpha) = (4, 0.1);
     let mut s = settings(topics);
@@ -489,7 +487,7 @@ fn a_local_temperature_maximises_its_objective() {
     let simd = Simd::detect();
     let mut engine = LdaEngine::new(&documents, None, &s, simd);
     let mut globals = engine.start(1);
-    // A few steps first, so that topics differ.
+    // After a few steps, topics differ.
     for _ in 0..5 {
         engine.local_steps(
             &mut globals,
@@ -502,7 +500,7 @@ fn a_local_temperature_maximises_its_objective() {
     let table = power_table(&globals, &Knots::new(simd));
     let beta = log_beta(&globals);
     let discrete = LocalTempering::default();
-    // A continuous 1/T whose prior pulls it upwards, and one that pulls it down.
+    // One prior of a continuous 1/T pulls it upwards, and the other pulls it downwards.
     let beta_prior = |a, b| LocalTempering {
         beta: Some((a, b)),
         ..discrete.clone()
@@ -538,7 +536,7 @@ fn a_local_temperature_maximises_its_objective() {
         let lambda = globals.to_topics(Inference::MeanField, 0, 0.0);
         let totals = lambda.totals();
         let gamma_total: f64 = slow.gamma.iter().sum();
-        // The posterior mean of 1/T, for a continuous one by a rule ten times as fine.
+        // The posterior mean of a continuous 1/T uses a rule ten times as fine.
         let finer = LocalTempering {
             temperatures: if policy.beta.is_some() { 991 } else { 100 },
             ..policy.clone()
@@ -572,7 +570,7 @@ fn a_local_temperature_maximises_its_objective() {
 
 #[test]
 fn normalisers_between_nodes_are_interpolated() {
-    // log of a sum of gamma ratios, as in a document with sparse priors.
+    // The logarithm of a sum of gamma ratios, as in a document with sparse priors.
     let values = |s: f64| {
         let ratio = |x: f64| (lgamma(x + s) - lgamma(x)).exp();
         (500.0 * 8000.0 * ratio(0.002) * ratio(0.002) + 900.0 * ratio(30.0) + 40.0 * ratio(3.0))
@@ -588,7 +586,7 @@ fn normalisers_between_nodes_are_interpolated() {
     };
     for (m, &s) in given.values.iter().enumerate() {
         let exact = values(s);
-        // Near 0 the prior makes it steep, and no document has such a temperature.
+        // Near 0 the prior makes the curve steep, and no document has a temperature there.
         let allowed = if s < 0.1 { 0.2 } else { 0.02 };
         assert!((at(m) - exact).abs() < allowed, "{s}: {} {exact}", at(m));
     }
@@ -623,7 +621,7 @@ fn normalisers_between_nodes_are_interpolated() {
 #[test]
 fn packing_changes_nothing() {
     // A sparse prior over many topics drops columns. The result must equal that of the slow implementation, which keeps
-    // all.
+    // all columns.
     let documents = corpus(3, 60);
     let topics = 200;
     let engine = LdaEngine::new(&documents, None, &settings(topics), Simd::detect());
@@ -669,7 +667,7 @@ fn packing_changes_nothing() {
 
 #[test]
 fn completion_equals_an_exact_computation() {
-    // Documents of one repeated term: every split is the same, so the words to score are known.
+    // In documents of one repeated term, every split is the same, so the words to score are known.
     let mut documents = MemoryDocuments::new(4);
     for (term, n) in [(0, 6.0), (3, 4.0), (1, 1.0), (2, 5.0)] {
         documents
@@ -756,7 +754,7 @@ pub(super) fn driver<'a>(
     )
 }
 
-/// Every policy, and collapsed inference with everything learned.
+/// Returns settings for every policy, and for collapsed inference that learns all parameters.
 fn ways() -> Vec<LdaSettings> {
     let mut ways: Vec<LdaSettings> = policies()
         .into_iter()
@@ -953,7 +951,7 @@ fn one_word_is_enough_for_a_local_step() {
     assert!(found.converged && found.topic_energy.is_finite() && found.bound.is_finite());
     let total = solver.weights[0] * 0.5 * solver.t.iter().sum::<f32>();
     assert!((total - 1.0).abs() < 1e-4);
-    // The same with a separate temperature.
+    // The same document with a separate temperature.
     let mut base = [0.0; WIDTH];
     gamma_ratios(spec.simd, 0.002, &mut base);
     let grid = LocalTempering::default().grid();

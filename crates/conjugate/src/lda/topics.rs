@@ -1,32 +1,32 @@
-//! Fitted topics: the variational parameters of the word proportions.
+//! Fitted topics, which are the variational parameters of the word proportions.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use super::settings::Inference;
 
-/// q(β) of a fit: topic k is Dirichlet(λ_k·).
+/// The distribution q(β) of a fit, in which topic k is Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
     /// Number K of topics.
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// The method of local steps, which is also used for the proportions of new documents.
+    /// The method of local steps, which the proportions of new documents also use.
     pub inference: Inference,
     /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions.
     pub eta: f64,
-    /// λ, V × K: `lambda[v * topics + k]`, each at least η.
+    /// λ as a V × K array: `lambda[v * topics + k]`. Each element is at least η.
     pub lambda: Vec<f32>,
-    /// Number of stochastic steps, including those of earlier fits.
+    /// Number of stochastic steps, including steps of earlier fits.
     pub steps: u64,
     /// Number of documents that the statistics represent.
     pub population: f64,
 }
 
 impl Topics {
-    /// Σ_v λ_kv for every topic.
+    /// Returns Σ_v λ_kv for every topic.
     pub fn totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.topics];
         for row in self.lambda.chunks_exact(self.topics) {
@@ -37,7 +37,7 @@ impl Topics {
         totals
     }
 
-    /// The mean Dirichlet parameter of topic proportions.
+    /// Returns the mean Dirichlet parameter of topic proportions.
     pub fn mean_alpha(&self) -> f64 {
         match self.alpha.first() {
             Some(&first) if self.alpha.iter().all(|&alpha| alpha == first) => first,
@@ -45,7 +45,8 @@ impl Topics {
         }
     }
 
-    /// The expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv, given [`totals`](Self::totals).
+    /// Returns the expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv, given
+    /// [`totals`](Self::totals).
     pub fn proportions<'a>(
         &'a self,
         term: usize,
@@ -57,9 +58,10 @@ impl Topics {
             .map(|(&x, total)| f64::from(x) / total)
     }
 
-    /// The `n` terms with the largest expected proportions in a topic, the largest first, with those proportions.
+    /// Returns the `n` terms with the largest expected proportions in a topic, and these proportions. The largest is
+    /// first.
     pub fn top_words(&self, topic: usize, n: usize) -> Vec<(u32, f64)> {
-        // Copied out, because frequently used numbers are often adjacent.
+        // The column is copied, because frequently used numbers are often adjacent.
         let column = self.lambda.iter().skip(topic).step_by(self.topics);
         let column: Vec<f32> = column.copied().collect();
         let at = |term: usize| column[term];
@@ -78,7 +80,7 @@ impl Topics {
             .collect()
     }
 
-    /// The share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
+    /// Returns the share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
     pub fn shares(&self) -> Vec<f64> {
         let prior = self.eta * self.terms as f64;
         let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();
@@ -109,7 +111,7 @@ impl Snapshot for Topics {
         let terms: usize = archive.get("terms")?;
         let priors = archive.vec_of("priors", 3)?;
         let lambda = archive.vec_of("lambda", topics * terms)?;
-        // Topics of earlier versions are the mean field's, with one parameter for all.
+        // Topics of earlier versions are mean-field topics, with one parameter for all.
         let alpha = match archive.vec("alpha") {
             Ok(_) => archive.vec_of("alpha", topics)?,
             Err(_) => vec![priors[0]; topics],

@@ -1,4 +1,4 @@
-//! The unigram model as a baseline: one topic for all documents.
+//! The unigram model as a baseline, which is one topic for all documents.
 
 use jensen_math::special::lgamma;
 
@@ -7,7 +7,7 @@ use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 use crate::plain::{Plain, all_the_first};
 
-/// One topic, fitted to all documents.
+/// Fits one topic to all documents.
 pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     let eta = settings.eta();
     let counts = counts(documents);
@@ -23,7 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// The log evidence of a single topic in nats, and the bound of several topics of which one contains all words.
+/// Computes the bounds of a model with a single topic, in nats: its log evidence, and the bound of a model with several
+/// topics of which one contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());
@@ -38,7 +39,6 @@ pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plai
     Plain { bound, within }
 }
 
-/// How often each term occurs.
 fn counts(documents: &dyn Documents) -> Vec<f64> {
     let mut counts = vec![0.0; documents.terms()];
     let mut bag = Bag::new();

@@ -1,17 +1,17 @@
-//! Prior correlations estimated from the data.
+//! Estimates prior correlations from the data.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
 use jensen_math::reduce::dot;
 
-/// The weights of independence to try: 10^(−k/2), k from 0 to this. With the smallest weight, 10⁻¹⁰, a direction in
-/// which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
+/// The weights of independence to try are 10^(−k/2), with k from 0 to this. With the smallest weight, 10⁻¹⁰, a
+/// direction in which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
 const FINEST: i32 = 20;
 
-/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is the correlation matrix of
-/// the complete rows. The weight w maximises the mean log density of each row under a normal distribution of the other
-/// rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq.
-/// 12 and 17, with only this mixture).
+/// Computes the matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows`
+/// contains rows of `dim` numbers. The weight w maximises the mean log density of each row under a normal distribution
+/// of the other rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training
+/// data, 1996, Eq. 12 and 17, with only this mixture).
 ///
 /// For few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
 /// remaining variance of the columns.
@@ -29,7 +29,7 @@ pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
             out.iter_mut().zip(row).for_each(|(o, y)| *o += share * y);
         }
     }
-    // Of a column without spread as well.
+    // A column without spread also has a correlation of 1 with itself.
     (0..dim).for_each(|i| out[i * dim + i] = 1.0);
     let weight = weight(dim, &rows, &out);
     for i in 0..dim {
@@ -40,7 +40,6 @@ pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Columns minus their means, divided by their standard deviations.
 fn standardise(dim: usize, rows: &mut [f64]) {
     let count = (rows.len() / dim.max(1)) as f64;
     for d in 0..dim {
@@ -54,7 +53,6 @@ fn standardise(dim: usize, rows: &mut [f64]) {
     }
 }
 
-/// The weight of independence of standardised rows with this correlation matrix.
 fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     let (values, vectors) = dense::eigen_symmetric(correlation, dim);
     let axes: Vec<&[f64]> = vectors.chunks_exact(dim.max(1)).collect();
@@ -73,9 +71,10 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     best.0
 }
 
-/// Σ over rows of the log density of a row under the normal distribution of the others, in nats, computed from squared
-/// coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S − n/(n − 1) x xᵀ)/(n − 1).
-/// Because this is a rank-one update, its determinant and inverse have closed forms (there, Eq. 20).
+/// Computes Σ over rows of the log density of a row under the normal distribution of the others, in nats. It is
+/// computed from squared coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S −
+/// n/(n − 1) x xᵀ)/(n − 1). Because this is a rank-one update, its determinant and inverse have closed forms (Hoffbeck
+/// and Landgrebe, Eq. 20).
 fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
     let n = (squares.len() / dim) as f64;
@@ -159,7 +158,7 @@ mod tests {
         let found = correlation(6, &few);
         let strongest = (0..36).filter(|at| at % 7 != 0).map(|at| found[at].abs());
         assert!(strongest.fold(0.0, f64::max) < 0.7);
-        // Without complete rows columns are independent.
+        // Without complete rows, columns are independent.
         let gaps = [1.0, f64::NAN, f64::NAN, 2.0];
         assert_eq!(correlation(2, &gaps), [1.0, 0.0, 0.0, 1.0]);
     }

@@ -14,12 +14,12 @@ pub struct Bernoullis {
 }
 
 impl Bernoullis {
-    /// Components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
+    /// Creates components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
     pub fn new(dim: usize, data: Vec<bool>) -> Self {
         Self::with_prior(dim, 0.5, data.into_iter().map(Some).collect())
     }
 
-    /// Components over rows of `dim` binary values, some of which may be missing, with Beta(`concentration`,
+    /// Creates components over rows of `dim` binary values, some of which may be missing, with Beta(`concentration`,
     /// `concentration`) priors.
     pub fn with_prior(dim: usize, concentration: f64, data: Vec<Option<bool>>) -> Self {
         Self {
@@ -29,13 +29,12 @@ impl Bernoullis {
         }
     }
 
-    /// The known values of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
-    /// Expected probabilities of a component from its natural parameters.
+    /// Returns the expected probabilities of a component from its natural parameters.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<f64> {
         lambda
             .chunks_exact(2)
@@ -53,7 +52,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -81,8 +80,8 @@ impl Components for Bernoullis {
     }
 }
 
-/// Components over vectors of counts, treated as ordered draws (without the multinomial coefficient), with symmetric
-/// Dirichlet priors.
+/// Components over vectors of counts with symmetric Dirichlet priors. Counts are treated as ordered draws, without the
+/// multinomial coefficient.
 pub struct Multinomials {
     dim: usize,
     concentration: f64,
@@ -90,7 +89,7 @@ pub struct Multinomials {
 }
 
 impl Multinomials {
-    /// Components over rows of `dim` counts with Dirichlet(`concentration`, …) priors.
+    /// Creates components over rows of `dim` counts, with Dirichlet(`concentration`, …) priors.
     pub fn new(dim: usize, concentration: f64, data: Vec<f64>) -> Self {
         Self {
             dim,
@@ -103,7 +102,7 @@ impl Multinomials {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected proportions of a component from its natural parameters.
+    /// Returns the expected proportions of a component from its natural parameters.
     pub fn proportions(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda.iter().sum();
         lambda.iter().map(|x| x / total).collect()
@@ -155,17 +154,17 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate with the column's mean. With shape one half (Jeffreys' power of the rate), its standard
-/// deviation is 1.4 times the mean, and it has the weight of half a row.
+/// Shape of the prior of a rate, whose mean is the column's mean. One half is the shape of the Jeffreys prior. The
+/// prior then has a standard deviation of 1.4 times its mean, and counts as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
+    /// Creates components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {
             dim,
-            // A column of zeros still needs a proper prior.
+            // A column of zeros also needs a proper prior.
             means: columns
                 .iter()
                 .map(|column| if column.mean > 0.0 { column.mean } else { 1.0 })
@@ -174,13 +173,12 @@ impl Poissons {
         }
     }
 
-    /// The known counts of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
     }
 
-    /// Expected rates of a component from its natural parameters.
+    /// Returns the expected rates of a component from its natural parameters.
     pub fn rates(&self, lambda: &[f64]) -> Vec<f64> {
         lambda.chunks_exact(2).map(|l| l[0] / l[1]).collect()
     }
@@ -195,7 +193,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -223,8 +221,8 @@ impl Components for Poissons {
         }
     }
 
-    /// The sum runs outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps
-    /// of a sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
+    /// Sums outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
+    /// sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
     /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
@@ -235,7 +233,7 @@ impl Components for Poissons {
             let rate = t[0].exp();
             let mode = rate.floor();
             let top = term(mode);
-            // Ten standard deviations √(λ/s) are below the mode.
+            // Zero is more than ten standard deviations √(λ/s) below the mode.
             let wide = if s * rate > 100.0 {
                 ((rate / s).sqrt() / 16.0).floor().max(1.0)
             } else {
@@ -262,14 +260,14 @@ impl Components for Poissons {
 /// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
 /// prior. Values that are missing at random have no effect.
 pub struct Categoricals {
-    /// The offset of each column's categories among all categories, followed by their number.
+    /// Offset of each column's categories among all categories, followed by the total number of categories.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,
 }
 
 impl Categoricals {
-    /// Components over rows of categories in `0..levels[column]`, with Dirichlet(`concentration`, …) priors.
+    /// Creates components over rows of categories in `0..levels[column]`, with Dirichlet(`concentration`, …) priors.
     pub fn new(levels: &[usize], concentration: f64, data: Vec<Option<usize>>) -> Self {
         let mut starts = vec![0];
         for levels in levels {
@@ -282,7 +280,6 @@ impl Categoricals {
         }
     }
 
-    /// The position in t of the logarithms of the probabilities of a point's known categories.
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
@@ -290,7 +287,7 @@ impl Categoricals {
         positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
-    /// Expected probabilities of a component from its natural parameters, column by column.
+    /// Returns the expected probabilities of a component from its natural parameters, column by column.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
         let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
         columns
@@ -311,7 +308,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

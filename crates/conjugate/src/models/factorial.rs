@@ -1,4 +1,4 @@
-//! The factorial mixture: a point is the sum of the active factors, plus noise.
+//! The factorial mixture, in which a point is the sum of the active factors and noise.
 //!
 //! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), where σ_n and σ_μ are variances
 //! (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose
@@ -23,15 +23,15 @@ use jensen_math::constants::LOG_TWO_PI;
 pub struct FactorialSettings {
     /// Number K of factors.
     pub factors: usize,
-    /// σ_n.
+    /// Variance σ_n of the noise.
     pub noise_variance: f64,
-    /// σ_μ.
+    /// Prior variance σ_μ of the factors.
     pub factor_variance: f64,
-    /// π, the prior probability that a factor is active, in (0, 1).
+    /// Prior probability π that a factor is active, in (0, 1).
     pub activation: f64,
 }
 
-/// Starting points of factors.
+/// The initialisation of factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
     /// Draws from their prior, as in the paper.
@@ -45,7 +45,6 @@ pub enum FactorialStart {
 pub struct FactorialMixture {
     settings: FactorialSettings,
     start: FactorialStart,
-    /// Whether q(μ) factorises over factors.
     independent: bool,
     dim: usize,
     data: Vec<f64>,
@@ -53,16 +52,15 @@ pub struct FactorialMixture {
     blocks: Blocks,
 }
 
-/// Largest number of sweeps over the factors of one point.
 const SWEEPS: u32 = 50;
-/// A point's q(z) has converged when no probability moves by more than this in a sweep.
+/// A point's q(z) has converged when no probability changes by more than this in a sweep.
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
-    /// A mixture over `data`, rows of `dim` numbers.
+    /// Creates a mixture over `data`, which has rows of `dim` numbers.
     ///
     /// # Errors
-    /// Returns a sentence for the user if a setting is out of range.
+    /// Fails with a sentence for the user if a setting is out of range.
     pub fn new(settings: FactorialSettings, dim: usize, data: Vec<f64>) -> Result<Self, String> {
         let k = settings.factors;
         if k == 0 {
@@ -109,14 +107,14 @@ impl FactorialMixture {
         })
     }
 
-    /// Sets the start.
+    /// Sets the initialisation of the factors.
     #[must_use]
     pub fn starting_at(self, start: FactorialStart) -> Self {
         Self { start, ..self }
     }
 
-    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the means A⁻¹B of the joint one and the precisions A_kk,
-    /// which are too large where factors share points.
+    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and precisions A_kk.
+    /// They are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {
@@ -125,9 +123,9 @@ impl FactorialMixture {
         }
     }
 
-    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points: the noise under q. If q is near the posterior of a
-    /// well-specified model, this is near the noise variance, because posterior expectations of the noise average to
-    /// its variance.
+    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. If q is
+    /// near the posterior of a well-specified model, this is near the noise variance, because posterior expectations of
+    /// the noise average to its variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -141,7 +139,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// E_q[‖x − Σ_k z_k μ_k‖²] of a point with the probabilities `on`.
+    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);
@@ -155,9 +153,9 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws from the prior, shortened so that a point two standard deviations along a factor is halfway to it. In many
-    /// dimensions draws are far from all points, so without this step no factor would ever be active, and all would
-    /// stay 0. A few points with little noise can still turn all factors off.
+    /// Draws factors from the prior, and shortens them so that a point two standard deviations along a factor is
+    /// halfway to it. In many dimensions draws are far from all points, so without this step no factor would ever be
+    /// active, and all would stay 0. A few points with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -168,7 +166,7 @@ impl FactorialMixture {
             .collect()
     }
 
-    /// Expected factors, K rows of `dim` numbers.
+    /// Returns the expected factors, K rows of `dim` numbers.
     pub fn factors(&self, lambda: &[f64]) -> Vec<f64> {
         let mut t = self.blocks.expectations(lambda);
         t.truncate(self.settings.factors * self.dim);
@@ -177,7 +175,6 @@ impl FactorialMixture {
 }
 
 impl ConjugateModel for FactorialMixture {
-    /// q(z_nk = 1).
     type Scratch = Vec<f64>;
 
     fn name(&self) -> &'static str {
@@ -192,8 +189,7 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// Factors from the requested start, with the precision of a posterior that has seen every factor as often as
-    /// expected.
+    /// The factors have the precision of a posterior that has seen every factor as often as expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -235,7 +231,7 @@ impl ConjugateModel for FactorialMixture {
         let (k, dim) = (self.settings.factors, self.dim);
         let precision = 1.0 / self.settings.noise_variance;
         let (means, half) = expected.split_at(k * dim);
-        // E[μ_k · μ_l] = −2 times the second statistic.
+        // E[μ_k · μ_l] is −2 times the second statistic.
         let gram = |i: usize, j: usize| -2.0 * half[i * k + j];
         let x = &self.data[point * dim..(point + 1) * dim];
         let dots: Vec<f64> = means.chunks_exact(dim).map(|m| dot(m, x)).collect();
@@ -311,9 +307,9 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// The whole density is tempered, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
-    /// σ_n) − log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this
-    /// function both include it, so r is the same.
+    /// Tempers the whole density, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) −
+    /// log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this function both
+    /// include it, so r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -337,17 +333,14 @@ struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// Probabilities of the factors so far, one row per factor.
     on: Vec<Vec<f64>>,
-    /// Products of the factors so far with the points, in the same layout.
+    /// Inner products of the factors so far with the points, in the same layout.
     dots: Vec<Vec<f64>>,
     found: Vec<Vec<f64>>,
 }
 
 impl<'a> Pursuit<'a> {
-    /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
-    /// Number of sweeps over the factors of a point.
     const SWEEPS: usize = 5;
-    /// Number of iterations in which a factor becomes the mean of residuals.
     const ROUNDS: usize = 3;
 
     fn of(model: &'a FactorialMixture, stream: &mut Stream) -> Self {
@@ -366,7 +359,6 @@ impl<'a> Pursuit<'a> {
         }
     }
 
-    /// All factors, K rows of `dim` numbers.
     fn factors(mut self, model: &FactorialMixture, stream: &mut Stream) -> Vec<f64> {
         let floor = model.dim as f64 * model.settings.noise_variance;
         while self.found.len() < model.settings.factors && !self.points.is_empty() {
@@ -398,7 +390,6 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {
@@ -417,7 +408,6 @@ impl<'a> Pursuit<'a> {
         self.found.iter().map(row).collect()
     }
 
-    /// The mean residual of some points.
     fn mean_left(&self, dim: usize, of: &[usize]) -> Vec<f64> {
         let share = 1.0 / of.len() as f64;
         let mut mean = vec![0.0; dim];
@@ -433,7 +423,6 @@ impl<'a> Pursuit<'a> {
         mean
     }
 
-    /// The points whose residual is smaller with a factor than without.
     fn explained(&self, factor: &[f64]) -> Vec<usize> {
         let inner: Vec<f64> = self.found.iter().map(|f| dot(f, factor)).collect();
         let half = 0.5 * dot(factor, factor);
@@ -444,7 +433,6 @@ impl<'a> Pursuit<'a> {
         (0..self.points.len()).filter(gains).collect()
     }
 
-    /// Infers which factors are on.
     fn assign(&mut self, model: &FactorialMixture) {
         let gram = self.gram();
         let prior = special::logit(model.settings.activation);

@@ -11,9 +11,9 @@ use jensen_math::{dense, special};
 /// The shape of covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covariance {
-    /// Any: normal-Wishart priors.
+    /// Any covariance matrix, with normal-Wishart priors.
     Full,
-    /// Diagonal: normal-gamma priors.
+    /// A diagonal covariance matrix, with normal-gamma priors.
     Diagonal,
 }
 
@@ -22,12 +22,12 @@ pub enum Covariance {
 /// ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
-    /// Weight of the prior mean, in points.
+    /// Weight of the prior mean, as a number of points.
     pub mean_weight: f64,
-    /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
+    /// The variance within a component (the inverse of its expected precision), as a share of the column's variance.
     pub variance: f64,
-    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; the degrees of
-    /// freedom of a Wishart distribution are this plus its dimension minus one.
+    /// Weight of the prior variance, as a number of points. It is twice the shape of a gamma distribution of
+    /// precisions. The degrees of freedom of a Wishart distribution are this weight plus its dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -41,7 +41,7 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers, with NaN for values missing at random.
+/// Gaussian components over rows of real numbers. NaN marks a value that is missing at random.
 ///
 /// Inference integrates out missing values. If columns are independent given the component, missing values have no
 /// effect. Otherwise q has a normal distribution of a point's missing values for each component.
@@ -59,12 +59,12 @@ pub struct Gaussians {
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` numbers. The prior is estimated from these rows.
+    /// Creates components over `data`, which has rows of `dim` numbers. The prior is estimated from these rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
 
-    /// Components over `data` with a given prior.
+    /// Creates components over `data` with a given prior.
     pub fn with_prior(
         covariance: Covariance,
         dim: usize,
@@ -75,7 +75,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Components over `data` with the prior for columns with these moments.
+    /// Creates components over `data`, with the prior for columns with these moments.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -101,16 +101,15 @@ impl Gaussians {
         }
     }
 
-    /// Declares that the values are standardised, with the logarithm of the scale of each column. Densities then refer
+    /// Declares that the values are standardised, and sets the logarithm of each column's scale. Densities then refer
     /// to the original values.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. A
-    /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
-    /// combinations of columns.
+    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. If a
+    /// linear combination of columns has a small conditional variance in the data, it then also has one in the prior.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
         match self.covariance {
@@ -122,7 +121,7 @@ impl Gaussians {
         }
     }
 
-    /// The same components and prior over other rows, such as held-out data.
+    /// Returns the same components and prior over other rows, such as held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
             covariance: self.covariance,
@@ -136,7 +135,6 @@ impl Gaussians {
         }
     }
 
-    /// The logarithm of the product of the scales of a row's known values.
     fn log_scale(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
@@ -145,12 +143,12 @@ impl Gaussians {
             .sum()
     }
 
-    /// The shape of covariance matrices.
+    /// Returns the shape of covariance matrices.
     pub fn shape(&self) -> Covariance {
         self.covariance
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -159,7 +157,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected mean of a component from its natural parameters.
+    /// Returns the expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -170,8 +168,8 @@ impl Gaussians {
         }
     }
 
-    /// A component's covariance matrix, the inverse of its expected precision, row-major, or only the diagonal if it is
-    /// diagonal.
+    /// Returns a component's covariance matrix, which is the inverse of its expected precision, in row-major order. For
+    /// diagonal covariance matrices it returns only the diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => {
@@ -191,13 +189,11 @@ impl Gaussians {
     }
 }
 
-/// The missing and the observed columns of a row.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }
 
 impl Gaussians {
-    /// Whether the missing columns of a point depend on others.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -215,7 +211,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -290,7 +286,7 @@ impl Components for Gaussians {
         let d = self.dim;
         match self.covariance {
             Covariance::Full => {
-                // For starts: the mean of the column, and its variance.
+                // In starts, a missing value has the mean and the variance of its column.
                 let at = |i: usize| if x[i].is_nan() { self.centre[i] } else { x[i] };
                 for i in 0..d {
                     out[i] += weight * at(i);
@@ -318,8 +314,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at temperature T
-    /// that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
+    /// Given the observed values o, the missing values m of a row are normal. With P = `E[Λ]`, their precision is P_mm,
+    /// divided by T at temperature T. Their mean is P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],
@@ -381,7 +377,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// The marginal of a multivariate Student's t over the known columns.
+    /// The density is that of a multivariate Student's t, marginalised to the known columns.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;

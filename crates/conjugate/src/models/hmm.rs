@@ -1,5 +1,5 @@
 //! Hidden Markov models whose states emit rows like any kind of component. A data point is a sequence, and its local
-//! step is forward-backward.
+//! step is the forward–backward algorithm.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use crate::plain::{Plain, all_the_first, alone};
 /// of the transition matrix have Dirichlet priors.
 pub struct HiddenMarkov<C> {
     emissions: C,
-    /// The start of each sequence among the rows, and the end of the last.
+    /// Start of each sequence among the rows, followed by the end of the last sequence.
     starts: Vec<usize>,
     k: usize,
     width: usize,
     blocks: Blocks,
 }
 
-/// Marginals of the last sequence.
+/// The marginals of the last sequence in a local step.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// q(z_t = k), one row per step.
+    /// Marginals q(z_t = k), one row per step.
     pub states: Vec<f64>,
-    /// Σ_t q(z_t = i, z_{t+1} = j).
+    /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
     emission: Vec<f64>,
     weight: Vec<f64>,
@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Forward probabilities, each row normalised; returns the sum of the logarithms of their scales.
+    /// Each row is normalised. Returns the sum of the logarithms of the scales.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;
@@ -78,7 +78,6 @@ impl ChainScratch {
         log_scale
     }
 
-    /// Backward probabilities, each row normalised.
     fn backward(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.backward.len() / k;
@@ -99,7 +98,6 @@ impl ChainScratch {
         }
     }
 
-    /// q of single states, and of neighbouring pairs summed over the sequence.
     fn marginals(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.states.len() / k;
@@ -133,11 +131,11 @@ impl ChainScratch {
 }
 
 impl<C: Components> HiddenMarkov<C> {
-    /// Chains over the rows of `emissions`: sequence i has the rows `starts[i]..starts[i + 1]`. `starts` begins with 0,
-    /// ascends and ends with the number of rows.
+    /// Creates chains over the rows of `emissions`. Sequence i has the rows `starts[i]..starts[i + 1]`. `starts` begins
+    /// with 0, ascends and ends with the number of rows.
     ///
     /// # Errors
-    /// Fails if `starts` violates this.
+    /// Fails if `starts` does not meet these conditions.
     pub fn new(
         emissions: C,
         starts: Vec<usize>,
@@ -172,8 +170,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// Number of states of chains with these natural parameters and such emissions: λ has k + k² + k · (parameters of a
-    /// state) numbers.
+    /// Returns the number of states k of chains with natural parameters `lambda`. λ has k + k² + k · (parameters of a
+    /// state) elements.
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -181,18 +179,18 @@ impl<C: Components> HiddenMarkov<C> {
         (half.mul_add(half, lambda.len() as f64).sqrt() - half).round() as usize
     }
 
-    /// The emissions with their data.
+    /// Returns the emissions with their data.
     pub fn emissions(&self) -> &C {
         &self.emissions
     }
 
-    /// Expected probabilities of the first state.
+    /// Returns the expected probabilities of the first state.
     pub fn initial(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, one row per state.
+    /// Returns the expected transition probabilities, one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -203,7 +201,7 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// The path of states with the largest q of a sequence, by Viterbi's algorithm. q is proportional to the
+    /// Returns the path of states of a sequence with the largest q, by Viterbi's algorithm. q is proportional to the
     /// exponential of the expected log density with parameters `expected`.
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
@@ -213,7 +211,7 @@ impl<C: Components> HiddenMarkov<C> {
             self.emissions.log_density(self.state(expected, i), t)
         };
         let steps = last - first;
-        // The state before on the best path to each state, one row per step.
+        // The previous state on the best path to each state, one row per step.
         let mut before = vec![0; steps * k];
         let mut best: Vec<f64> = Vec::new();
         for t in 0..steps {
@@ -241,7 +239,7 @@ impl<C: Components> HiddenMarkov<C> {
         path
     }
 
-    /// The part of λ or t that belongs to a state's emissions.
+    /// Returns the part of λ or t that belongs to a state's emissions.
     pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + self.k * self.k + k * self.width;
         &vector[start..start + self.width]
@@ -289,7 +287,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut lambda = self.blocks.prior().to_vec();
         let share = self.emissions.points() as f64 / k as f64;
         for i in 0..k {
-            // States persist, which distinguishes them from mixture components.
+            // The start has persistent states, which distinguishes them from mixture components.
             let row = &mut lambda[k + i * k..k + (i + 1) * k];
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
@@ -302,7 +300,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Compares only emissions. States with equal emissions are treated as one state, for any transitions.
+    /// The ranges contain only the emissions. States with equal emissions therefore count as one state, whatever their
+    /// transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -342,7 +341,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
         scratch.marginals(&next);
-        // The shorter operand ends a sum: the first row of the states is combined with the first states' probabilities.
+        // `zip` stops at the end of the shorter operand, so only the first row of the states is combined with the first
+        // states' probabilities.
         let sum = |q: &[f64], log: &[f64]| -> f64 { q.iter().zip(log).map(|(q, l)| q * l).sum() };
         let energy = sum(&scratch.states, &scratch.emission)
             + sum(&scratch.states, log_first)
@@ -396,7 +396,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// The index of the largest number, the first of several.
+/// Returns the index of the largest number, or of the first one if several are equal.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

@@ -12,53 +12,53 @@ use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
 use crate::shards::PointShards;
 
-/// The components of a mixture (or the states of a chain), with the data that they explain.
+/// The components of a mixture (or the states of a chain), with their data.
 pub trait Components: Sync {
-    /// A word for files.
+    /// Returns the name of the components in files.
     fn name(&self) -> &'static str;
 
-    /// Number of data points.
+    /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// The size on which a point's normaliser depends; 0 skips the point.
+    /// Returns the size on which a point's normaliser depends. A point of size 0 is skipped.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }
 
-    /// See [`ConjugateModel::sizes`].
+    /// Returns the distinct sizes of points with their numbers; see [`ConjugateModel::sizes`].
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// See [`ConjugateModel::elsewhere`].
+    /// Returns the shards that have the points; see [`ConjugateModel::elsewhere`].
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
-    /// Adds `weight` times the T(x) of all points, for starts.
+    /// Adds `weight` · T(x) for every point, to initialise components.
     fn add_all(&self, weight: f64, out: &mut [f64]) {
         for point in 0..self.points() {
             self.add(point, weight, out);
         }
     }
 
-    /// The points that the choice of starts uses.
+    /// Returns the points that the choice of starts uses.
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
         looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
 
-    /// Families and prior parameters of one component, block by block.
+    /// Returns the families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
-    /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
+    /// Returns `E[log p(x | component)]` if `t` is `E[t]`, or log p if it is a value of t.
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` T(x), for starts. A guess replaces missing values that do not drop out.
+    /// Adds `weight` · T(x), to initialise components. A guess replaces missing values that do not drop out.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
     /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
-    /// distribution to `statistics`; `None` if none are missing, or if they drop out of
+    /// distribution to `statistics`. Returns `None` if no values are missing, or if they drop out of
     /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
         &self,
@@ -71,27 +71,27 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, for components where a(λ + T(x)) is unavailable because of missing
-    /// values or is slower.
+    /// Returns log ∫ p(x | component) q(component), in nats. Components implement it if a(λ + T(x)) is unavailable
+    /// because of missing values, or is slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
     }
 
-    /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
+    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, at a value `t` of the statistics' coefficients.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// See [`ConjugateModel::log_jacobian`].
+    /// Returns the effect of the data's units on the bound; see [`ConjugateModel::log_jacobian`].
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// See [`ConjugateModel::lean`].
+    /// Returns the largest share of the random start in hot iterations; see [`ConjugateModel::lean`].
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
+    /// Returns whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -100,13 +100,14 @@ pub trait Components: Sync {
 /// A point after integration over its missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
-    /// log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
+    /// The integral log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
     pub log_integral: f64,
-    /// The mean of E[log p(x | component)] over their distribution, whose density is that integrand.
+    /// The mean of E[log p(x | component)] over the missing values, under the distribution whose density is
+    /// proportional to that integrand.
     pub energy: f64,
 }
 
-/// Components stored elsewhere, so that several models can share them with their data.
+/// Several models can share components and their data by reference.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -179,17 +180,16 @@ impl<C: Components> Components for &C {
     }
 }
 
-/// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// The sample of the given number of points; `None` if all are used.
+/// The result is `None` if all points are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
-/// One point represents half of this share, and the average point represents the other half.
+/// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
+/// data. One point represents half of this share, and the average point represents the other half.
 ///
 /// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
 /// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
@@ -241,12 +241,11 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
     out
 }
 
-/// q(z) of the last point.
+/// Memory of a local step, which stores q(z) of the last point.
 #[derive(Clone, Debug, Default)]
 pub struct MixtureScratch {
     /// Responsibilities of the components.
     pub r: Vec<f64>,
-    /// The expected statistics of each component where values are missing.
     completed: Vec<f64>,
 }
 
@@ -259,7 +258,7 @@ pub struct Mixture<C> {
 }
 
 impl<C: Components> Mixture<C> {
-    /// A mixture of `k` components with weights from Dirichlet(`concentration`, …).
+    /// Creates a mixture of `k` components, with weights from Dirichlet(`concentration`, …).
     pub fn new(components: C, k: usize, concentration: f64) -> Self {
         let mut blocks = Blocks::default();
         blocks.push(
@@ -280,18 +279,18 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// The components with their data.
+    /// Returns the components with their data.
     pub fn components(&self) -> &C {
         &self.components
     }
 
-    /// Expected weights of the components.
+    /// Returns the expected weights of the components.
     pub fn weights(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Predictions for new points under q(β).
+    /// Prepares predictions for new points under q(β).
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();
@@ -313,14 +312,13 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// The part of λ, or of t, that belongs to a component.
+    /// Returns the part of λ, or of t, that belongs to a component.
     pub fn component<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + k * self.width;
         &vector[start..start + self.width]
     }
 }
 
-/// a(λ) and ∇a(λ) of blocks of these families.
 fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
     let mut expected = vec![0.0; lambda.len()];
     let (mut start, mut total) = (0, 0.0);
@@ -332,8 +330,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), plus a term that does not depend on the
-/// component. `before` has a(λ) and ∇a(λ).
+/// Computes log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
+/// not depend on the component. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -349,7 +347,6 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The posterior predictive distribution of a mixture of any components.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],
@@ -378,7 +375,7 @@ struct PredictiveComponent {
 }
 
 impl<C: Components> Predictive<'_, C> {
-    /// log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    /// Returns log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
     ///
     /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {
@@ -449,8 +446,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
             let within = bound + share;
             return Some(Plain { bound, within });
         }
-        // Shards answer only for this number of components. The share of the other components is set for a better
-        // bound.
+        // Shards support only this number of components. The share of the other components is set for a better bound.
         let mut lambda = self.blocks.prior().to_vec();
         lambda[0] += held;
         let first = &mut lambda[self.k..self.k + self.width];
@@ -490,7 +486,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
                     (energy, inverse * energy)
                 }
             };
-            // With its log weight. The remainder is the entropy of missing values.
+            // The remainder of the log weight is the entropy of missing values.
             energies.push((energy, log));
             r.push(log);
         }

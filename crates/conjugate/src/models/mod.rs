@@ -1,5 +1,5 @@
-//! The conjugate models. Each file is one model (or one kind of component): priors, local step, statistics and tempered
-//! normaliser. Other modules provide drivers and temperature policies.
+//! The conjugate models. Each file defines one model (or one kind of component) with its priors, local step, statistics
+//! and tempered normaliser. Other modules provide drivers and temperature policies.
 
 mod correlation;
 mod discrete;

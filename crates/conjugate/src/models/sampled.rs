@@ -7,23 +7,27 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points, with the data that starts and temperatures need and with access to the local steps.
+/// Components over many points. They contain the data for starts and temperatures, and have access to the shards that
+/// run the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// Σ T(x) over all points, with missing values filled in as for starts.
+    /// Statistics Σ T(x) over all points, with missing values filled in as for starts.
     pub totals: Vec<f64>,
-    /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
+    /// The distinct sizes of points with their numbers; see
+    /// [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,
-    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// The effect of the data's units on the bound; see
+    /// [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
     /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,
 }
 
-/// The points for the start of a seed; `None` if it uses all points. Other starts of a run use the same points.
+/// Returns the points for the start of a seed, or `None` if the start uses all points. Other starts of a run use the
+/// same points.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }

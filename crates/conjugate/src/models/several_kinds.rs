@@ -1,19 +1,19 @@
-//! Components with columns of several kinds, independent given the component.
+//! Components with columns of several kinds, which are independent given the component.
 
 use std::ops::Range;
 
 use crate::family::ExponentialFamily;
 use crate::models::mixture::{Completed, Components, predictive};
 
-/// Components over the same rows, each with its own columns.
+/// Components of several kinds over the same rows. Each kind has its own columns.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
-    /// The offsets of the parameters of each kind.
+    /// The range of each kind's parameters among those of a component.
     ranges: Vec<Range<usize>>,
 }
 
 impl SeveralKinds {
-    /// Components of these kinds, which have the same number of rows.
+    /// Creates components of these kinds, which must have the same number of rows.
     pub fn new(kinds: Vec<Box<dyn Components + Send>>) -> Self {
         let mut start = 0;
         let ranges = kinds.iter().map(|kind| {
@@ -27,7 +27,7 @@ impl SeveralKinds {
         }
     }
 
-    /// The parameters of a kind among those of a component.
+    /// Returns the parameters of a kind, given those of a component.
     pub fn of_kind<'a>(&self, vector: &'a [f64], kind: usize) -> &'a [f64] {
         &vector[self.ranges[kind].clone()]
     }
@@ -53,7 +53,7 @@ impl Components for SeveralKinds {
         self.kinds[0].points()
     }
 
-    /// 0 if all values of a point are missing.
+    /// Points without any known value have size 0.
     fn size(&self, point: usize) -> f64 {
         let sizes = self.kinds.iter().map(|kind| kind.size(point));
         sizes.fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! Tests of models against enumeration, of batch ascent against its guarantee, and of policies against each other.
+//! Comparisons of models with enumeration, of batch ascent with its guarantee, and of policies with each other.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::log_sum_exp_slice;
@@ -22,7 +22,6 @@ fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
 }
 
-/// Two clusters in the plane.
 fn plane(n: usize) -> Vec<f64> {
     let mut s = stream(0);
     (0..n)
@@ -76,7 +75,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-/// Eight lines in pictures of four by four pixels, each active in a fifth of the pictures.
+/// Draws pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
     let mut s = stream(4);
     let mut data = Vec::new();
@@ -102,8 +101,7 @@ fn chain() -> HiddenMarkov<Gaussians> {
     HiddenMarkov::new(gaussians, vec![0, 5, 12, 12, 40], 3, 1.0).unwrap()
 }
 
-/// Checks a local step against the sum over all assignments: at the optimum of an exact local step,
-/// τ energy + entropy = log Σ_z exp(τ log p(x, z)).
+/// At the optimum of an exact local step, τ energy + entropy = log Σ_z exp(τ log p(x, z)), a sum over all assignments.
 fn exact_locally<M: ConjugateModel>(model: &M, point: usize, joint: impl Fn(&[f64]) -> Vec<f64>) {
     let lambda = model.start(&mut stream(7));
     let expected = model.blocks().expectations(&lambda);
@@ -278,7 +276,7 @@ fn model_row(model: &FactorialMixture, point: usize) -> Vec<f64> {
 
 #[test]
 fn normalisers_equal_quadrature_and_enumeration() {
-    // One real dimension by the trapezoidal rule over a wide grid.
+    // One real dimension is integrated by the trapezoidal rule over a wide grid.
     let data: Vec<f64> = plane(10).into_iter().step_by(2).collect();
     for covariance in [Covariance::Full, Covariance::Diagonal] {
         let model = Mixture::new(Gaussians::new(covariance, 1, data.clone()), 2, 1.0);
@@ -303,7 +301,7 @@ fn normalisers_equal_quadrature_and_enumeration() {
             );
         }
     }
-    // All binary vectors.
+    // The sum is over all binary vectors.
     let all: Vec<bool> = (0..8)
         .flat_map(|c| (0..3).map(move |i| c >> i & 1 == 1))
         .collect();
@@ -319,7 +317,7 @@ fn normalisers_equal_quadrature_and_enumeration() {
             assert!(log_sum_exp_slice(&logs).abs() < 1e-12);
         }
     }
-    // All sequences of three draws from three categories.
+    // The sum is over all sequences of three draws from three categories.
     let model = Mixture::new(Multinomials::new(3, 0.7, vec![1.0, 2.0, 0.0]), 2, 1.0);
     let t = model.blocks().draw(model.blocks().prior(), &mut stream(8));
     for s in [1.0, 0.3] {
@@ -333,7 +331,7 @@ fn normalisers_equal_quadrature_and_enumeration() {
         }
         assert!((model.log_normaliser(&t, 3.0, s) - log_sum_exp_slice(&logs)).abs() < 1e-12);
     }
-    // Chains: the sum over paths, each step's emission integrated.
+    // For chains, the sum is over paths, with each step's emission integrated.
     let model = chain();
     let t = model
         .blocks()
@@ -383,7 +381,6 @@ fn stochastic() -> Mode {
     }
 }
 
-/// The trace of a fit.
 fn trace<M: ConjugateModel>(model: &M, settings: &DriverSettings) -> (Vec<Record>, Vec<f64>) {
     let mut records: Vec<Record> = Vec::new();
     let clock = || 0.0;
@@ -457,7 +454,7 @@ fn policies_agree<M: ConjugateModel>(model: &M) {
             .collect();
         assert!(fits.iter().all(|f| *f == fits[0]), "{}", model.name());
     }
-    // Every policy leads to a fit of finite numbers.
+    // Every policy must give a fit of finite numbers.
     for temper in [
         Temper::anneal(1.0),
         Temper::Global(GlobalTempering::default()),
@@ -561,7 +558,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn log_c_matches_a_one_dimensional_integral() {
-    // One binary variable, one component, N points: C(s) = ∫ Beta(p; ½, ½) (p^s + (1−p)^s)^N dp, with p = sin²φ.
+    // For one binary variable, one component and N points, C(s) = ∫ Beta(p; ½, ½) (p^s + (1−p)^s)^N dp, with p = sin²φ.
     let n = 6;
     let model = Mixture::new(Bernoullis::new(1, vec![true; n]), 1, 1.0);
     let engine = Pointwise::new(&model);
@@ -611,7 +608,6 @@ fn stochastic_fits_find_the_clusters() {
     );
 }
 
-/// Bound and twins of a fit.
 fn ended<M: ConjugateModel>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, usize) {
     let settings = DriverSettings {
         seed,

@@ -1,4 +1,4 @@
-//! Starts of the factors of a factorial mixture, and the residuals of the points.
+//! Tests of the starts of the factors of a factorial mixture, and of the residuals of the points.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::fit::fit;
@@ -8,7 +8,7 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::inv_phi;
 use jensen_run::{Budget, Control, Record, Silent};
 
-/// Eight lines of four by four pixels, each on in a fifth of the pictures.
+/// Draws pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
 fn lines(n: usize, factors: usize) -> FactorialMixture {
     let mut s = Stream::new(9, Purpose::new("test of models"), 0, 4);
     let mut data = Vec::new();
@@ -69,7 +69,7 @@ fn factors_that_start_at_points_are_found_and_their_noise_is_known() {
     }
     let noise = model.noise(&best.1);
     assert!((noise / 0.09 - 1.0).abs() < 0.05, "{noise}");
-    // Optima that miss a line take it for noise: the result is no better than its verdict.
+    // Optima without one of the lines treat the line as noise, which raises the noise variance.
     let worst = random.iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let noise = lines(400, 8).noise(&worst.1);
     assert!(noise / 0.09 > 1.05, "{noise}");
@@ -97,7 +97,7 @@ fn independent_factors_ascend_and_are_the_joint_posterior_of_one_factor() {
         let (before, after) = (pair[0].elbo.unwrap(), pair[1].elbo.unwrap());
         assert!(after >= before - 1e-9 * before.abs(), "{before} {after}");
     }
-    // One factor has no other factor to be independent of.
+    // A single factor is independent of all other factors, because there are none.
     let (joint, apart) = (lines(300, 1), lines(300, 1).independent());
     let ((whole, _), (parts, _)) = (fitted(&joint), fitted(&apart));
     assert!((whole.elbo - parts.elbo).abs() < 1e-9 * whole.elbo.abs());

@@ -1,4 +1,4 @@
-//! Integration tests of `conjugate`: one binary, a module for each subject.
+//! Integration tests of `conjugate` in one binary, with a module for each subject.
 
 mod factors;
 mod paths;

@@ -1,4 +1,4 @@
-//! The content of a column in a stretch of consecutive rows.
+//! Decodes a range of consecutive rows of a Parquet column.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,21 +13,19 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use crate::error::DataError;
 use crate::table::{Cells, Column};
 
-/// The element type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Integers, and whether they are unsigned.
+    /// Integers, which are unsigned if the value is `true`.
     Whole(bool),
     Truth,
     Real,
     Text,
 }
 
-/// A column, if the type of its elements is supported.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
-    /// The index of its leaf column in the schema.
+    /// The index of the leaf column in the schema.
     pub leaf: usize,
     kind: Result<Kind, String>,
     max_def: i16,
@@ -35,7 +33,6 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The columns of a file.
     pub fn all(schema: &SchemaDescriptor) -> Vec<Self> {
         let fields = schema.root_schema().get_fields();
         let leaves: Vec<usize> = (0..schema.num_columns())
@@ -63,12 +60,11 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether two files have the same column. Nullability may differ.
+    /// Returns whether two files have the same column. Nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
 
-    /// Refuses columns of an unknown kind.
     pub fn check(&self, path: &Path) -> Result<(), DataError> {
         match &self.kind {
             Ok(_) => Ok(()),
@@ -80,17 +76,14 @@ impl Field {
         }
     }
 
-    /// Whether its numbers are integers.
     pub fn is_whole(&self) -> bool {
         self.kind != Ok(Kind::Real)
     }
 
-    /// Whether the column contains words.
     pub fn is_text(&self) -> bool {
         self.kind == Ok(Kind::Text)
     }
 
-    /// Reads rows of a row group.
     pub fn decode(
         &self,
         column: ColumnReader,
@@ -137,7 +130,6 @@ impl Field {
     }
 }
 
-/// The element type, or the name of an unsupported one.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     use ConvertedType as C;
     let name = || match column.logical_type_ref() {
@@ -166,7 +158,6 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     }
 }
 
-/// The current elements, and the starts of rows.
 #[derive(Default)]
 struct Levels {
     max_def: i16,
@@ -182,7 +173,7 @@ impl Levels {
         rows: &Range<usize>,
     ) -> Result<Vec<T::T>, ParquetError> {
         let skipped = column.skip_records(rows.start)?;
-        // The file determines the number of rows.
+        // The number of rows comes from the file and may be wrong, so memory for many rows is not reserved.
         let mut values = Vec::with_capacity(rows.len().min(1 << 20));
         let defs = (self.max_def > 0).then_some(&mut self.defs);
         let reps = self.lists.then_some(&mut self.reps);
@@ -197,7 +188,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The next values, one for each of the given number of rows, with `None` for missing values.
+    /// Returns the next value of each of `rows` rows, or `None` for a missing value.
     fn each<T>(
         &self,
         rows: usize,
@@ -209,7 +200,6 @@ impl Levels {
         })
     }
 
-    /// The first row with a missing value, counted from 0.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {
@@ -218,7 +208,6 @@ impl Levels {
         })
     }
 
-    /// The length of all lists, and the first row with another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -239,24 +228,21 @@ enum Elements {
     Texts(Vec<ByteArray>),
 }
 
-/// The values of a range of rows in a column.
 pub(super) struct Decoded {
     elements: Elements,
     levels: Levels,
     unsigned: bool,
 }
 
-/// The numbers of a column, row by row.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
     pub reals: Vec<f64>,
-    /// The length of the list of each row, if rows have lists.
+    /// The length of the list in each row, if rows have lists.
     pub length: Option<usize>,
 }
 
 impl Decoded {
-    /// Adds new words to the known ones.
     pub fn words(&self, words: &mut BTreeSet<String>) {
         if let Elements::Texts(texts) = &self.elements {
             let mut last: Option<&ByteArray> = None;
@@ -273,7 +259,8 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or reports a missing one. `location` names a row of the range, counted from 0.
+    /// Appends the numbers to `all`. If a value is missing, returns an error for which `location` describes the row,
+    /// given by its index in the range.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -340,7 +327,6 @@ impl Decoded {
     }
 }
 
-/// The cells of a table's column, one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
@@ -349,10 +335,7 @@ pub(super) enum CellsOfColumn {
 }
 
 impl CellsOfColumn {
-    /// No cells yet.
-    ///
-    /// # Errors
-    /// Fails for lists of words, which are not columns.
+    /// Fails for lists of words, which cannot be columns of a table.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
@@ -366,10 +349,10 @@ impl CellsOfColumn {
         }
     }
 
-    /// Adds the values of the given number of rows.
+    /// Appends the values of `rows` rows.
     ///
     /// # Errors
-    /// Fails if a list is missing, has a null, or has another length; or a value is not a number.
+    /// Fails if a list is missing, contains a null, or has another length, or if a value is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,
@@ -412,13 +395,12 @@ impl CellsOfColumn {
                 let mut words = texts.into_iter().map(word);
                 all.extend(levels.each(rows, || words.next()));
             }
-            // A column has one type.
             (Self::Numbers(_) | Self::Words(_), _) => {}
         }
         Ok(())
     }
 
-    /// One column, or one column for each number of a list.
+    /// Returns one column, or one column per element if the rows have lists.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

@@ -2,12 +2,12 @@
 //!
 //! | subject | module |
 //! | --- | --- |
-//! | files, their columns and row groups | this one |
-//! | the numbers of a column in a stretch of rows | `decode` |
+//! | files, their columns and row groups | this module |
+//! | the numbers of a column in a range of rows | `decode` |
 //!
-//! A column of numbers or truth values gives one value per row, and a column of lists of one length gives one vector
-//! per row. Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a
-//! number, is an error with its location. Pages are plain or compressed by Snappy.
+//! A column of numbers or booleans has one value per row, and a column of lists of equal length has one vector per row.
+//! Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a number, is an
+//! error with its location. Pages are uncompressed or compressed by Snappy.
 
 mod decode;
 
@@ -29,50 +29,48 @@ use crate::files::list_folder;
 use crate::table::Column;
 use decode::{CellsOfColumn, Field, Numbers};
 
-/// Largest number of distinct words of a column.
 const WORDS: usize = 1 << 20;
 
-/// Consecutive rows of a file within one row group.
+/// A range of consecutive rows within one row group of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The index of the file, from 0.
+    /// The index of the file.
     pub file: usize,
-    /// The row group of the range.
+    /// The index of the row group.
     pub group: usize,
     /// The rows within the group.
     pub rows: Range<usize>,
-    /// The number of the first row among the rows of all files, from 0.
+    /// The index of the first row among the rows of all files.
     pub first: u64,
 }
 
-/// Parquet files with the same columns, as one table.
+/// Parquet files with the same columns, read as one table.
 pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
     rows: u64,
-    /// The words of every column, once they are requested.
     words: Vec<OnceLock<Vec<String>>>,
 }
 
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has a single read position, so only one thread reads at a time.
+    /// The reader has a single position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
 
-/// A fingerprint of a file's contents.
+/// The length and modification time of a file. If either differs, the file has changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// The named Parquet files, including those in folders by name.
+/// Returns the Parquet files among `paths`, and the Parquet files in its folders, sorted by name.
 ///
 /// # Errors
-/// Fails if there are no such files.
+/// Fails if there are no Parquet files.
 pub fn parquet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DataError> {
     let mut found = Vec::new();
     for path in paths {
@@ -127,7 +125,7 @@ impl RowFile {
     }
 }
 
-/// Rejects columns outside the file, which the reader does not check.
+/// Checks that all columns lie within the file, which the reader does not check.
 fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(), DataError> {
     let groups = metadata.row_groups().iter();
     for column in groups.flat_map(|group| group.columns()) {
@@ -146,12 +144,12 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// All columns of a file's bytes, for a table in memory: a list of k numbers per row gives k columns, `x1`, `x2`, … of
-/// `x`.
+/// Reads all columns of a Parquet file into memory. A column `x` with a list of k numbers per row becomes k columns,
+/// `x1`, `x2`, ….
 ///
 /// # Errors
-/// Fails if the files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal
-/// length.
+/// Fails if the bytes are not a Parquet file, or if a column has values other than numbers, booleans, words, and lists
+/// of equal length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -196,10 +194,10 @@ fn unreadable(path: &Path, error: &ParquetError) -> DataError {
 }
 
 impl RowFiles {
-    /// Opens files, and the files in folders.
+    /// Opens the given files, and all files in the given folders.
     ///
     /// # Errors
-    /// Fails if there are no files, a file cannot be read, or their columns differ.
+    /// Fails if there are no files, if a file cannot be read, or if the columns of the files differ.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -254,22 +252,22 @@ impl RowFiles {
         })
     }
 
-    /// Rows of all files.
+    /// Returns the number of rows of all files.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The files in order.
+    /// Returns the paths of the files in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// All row groups in order.
+    /// Returns the row groups of all files in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -289,8 +287,8 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A rewritten
-    /// file has another digest. Contents are not read.
+    /// Returns a digest of the lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
+    /// rewritten file has another digest. The contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -314,12 +312,12 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or `[rows,
-    /// length]` if rows have lists.
+    /// Reads the columns `names` in the given ranges of rows, one range after another. A column becomes an array of
+    /// shape `[rows]`, or `[rows, length]` if rows have lists.
     ///
     /// # Errors
-    /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in
-    /// length, or a file cannot be read or has changed.
+    /// Fails if a column does not exist or has another type, if a value is missing or not a number, if lists differ in
+    /// length, or if a file cannot be read or has changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -345,7 +343,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// The length of the lists of a column, taken from the first row, if the column has lists.
+    /// Returns the length of a column's lists, taken from its first row, or `None` if the column has no lists.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does.
@@ -358,7 +356,8 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// The location of a row of a range: its file, and its number in the file, counted from 1.
+    /// Describes the location of a row of a range, for messages. The description contains the file and the number of
+    /// the row in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -378,7 +377,6 @@ impl RowFiles {
         })
     }
 
-    /// Adds the numbers of one stretch.
     fn add(&self, at: usize, stretch: &Stretch, all: &mut Numbers) -> Result<(), DataError> {
         let field = &self.fields[at];
         let words = match field.is_text() {
@@ -392,7 +390,8 @@ impl RowFiles {
         })
     }
 
-    /// Calls the closure with the content of a column in a stretch, between two checks that the file is unchanged.
+    /// Calls `each` with the content of a column in a range of rows. Checks before and after the call that the file has
+    /// not changed.
     fn decoded<T>(
         &self,
         at: usize,
@@ -408,12 +407,11 @@ impl RowFiles {
                 .and_then(|group| group.get_column_reader(field.leaf))
                 .and_then(|column| field.decode(column, &stretch.rows))
         };
-        // Of a file that was changed any other error is a consequence.
+        // If the file has changed, other errors are only a consequence.
         file.check_unchanged()?;
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// The distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

@@ -16,7 +16,6 @@ const SCHEMA: &str = "message rows {
     OPTIONAL GROUP e (LIST) { REPEATED GROUP list { OPTIONAL FLOAT element; } }
     REQUIRED INT64 f (UINT_64); REQUIRED INT32 g (DATE); }";
 
-/// The content of a row group.
 struct Group {
     b: Vec<Option<f64>>,
     words: Vec<&'static str>,
@@ -114,7 +113,7 @@ fn columns_of_any_stretches_are_arrays() {
         stretches.iter().map(|s| s.first).collect::<Vec<_>>(),
         [0, 5, 8]
     );
-    // Rows 8 to 11, then 2 and 3.
+    // The two ranges are the rows 8 to 11, and then 2 and 3.
     stretches[0].rows = 2..4;
     let chosen = [stretches[2].clone(), stretches[0].clone()];
     let data = files
@@ -126,7 +125,7 @@ fn columns_of_any_stretches_are_arrays() {
     assert_eq!(*of("a").elements(), ints(&|n| n - 1));
     assert_eq!(*of("f").elements(), ints(&|n| n));
     assert_eq!(*of("c").elements(), ints(&|n| n % 2));
-    // apple, fig, pear
+    // The words are apple, fig and pear, in this order.
     assert_eq!(*of("d").elements(), ints(&|n| [3, 2, 1][n as usize % 3]));
     let halves = rows.iter().map(|n| *n as f64 / 2.0).collect();
     assert_eq!(*of("b").elements(), Elements::Real(halves));
@@ -206,7 +205,7 @@ fn files_that_differ_are_damaged_or_change_are_refused() {
     };
     assert!(refused(open(&whole[..whole.len() / 2])).contains("cannot be read as Parquet"));
     assert!(refused(open(b"")).contains("cannot be read as Parquet"));
-    // Damage within the pages is an error, or other numbers, and never a panic.
+    // Damage within the pages gives an error or other numbers, and never a panic.
     for at in (4..whole.len()).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
@@ -255,7 +254,7 @@ fn a_file_is_a_table() {
         ["apple", "fig", "pear"]
     );
 
-    // Lists of one length, and no dates.
+    // Lists must have one length, and dates are not supported.
     let refusal = |group: Group, schema: &str| {
         write(&path, schema, &[Group::of(2, 0), group]);
         refused(crate::Table::read(&path))

@@ -1,13 +1,13 @@
-//! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
+//! A corpus of shards that several workers build in parts. It has the same bytes as a corpus built on one machine.
 //!
-//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files. It counts the words of
-//! an input file, writes its documents in the chosen words, or assembles a shard. [`build_apart`] creates the tasks and
-//! adds the answers in the order of the files, so the result does not depend on the division of the work. The unit of
-//! work is a file. One worker reads it, twice.
+//! The work is divided into [`Task`]s, which [`Workshop::step`] runs on a machine with the files. A task counts the
+//! words of an input file, writes the documents of an input file in the chosen words, or assembles a shard.
+//! [`build_apart`] creates the tasks and combines their answers in the order of the files, so the result does not
+//! depend on the division of the work. The unit of work is a file, which a worker reads twice.
 //!
 //! Counts are exact as long as the distinct words of all files together fit into the table of
-//! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver counts
-//! alone.
+//! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver alone
+//! counts the words.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,40 +24,40 @@ use crate::atomic::sweep;
 use crate::error::DataError;
 use crate::files::{create_folder, remove_file};
 
-/// A piece of work.
+/// A part of the work of building a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Count the words of an input file, by its number.
+    /// Counts the words of an input file, given by its index.
     Count(usize),
-    /// Write the documents of an input file into a separate file, given the number of documents before it.
+    /// Writes the documents of an input file into a separate file.
     Write {
-        /// The number of the input file.
+        /// The index of the input file.
         input: usize,
-        /// Number of documents in the preceding files.
+        /// The number of documents in the preceding input files.
         before: u64,
     },
-    /// Write a shard from parts of such files, the training documents first.
+    /// Assembles a shard from parts of the separate files, starting with the training documents.
     Shard {
-        /// The number of the shard.
+        /// The index of the shard.
         shard: usize,
-        /// The location of its documents.
+        /// The documents of the shard in order.
         runs: Vec<Run>,
         /// A record of how the corpus was made, as JSON.
         record: String,
     },
 }
 
-/// A range of documents in the file of one input.
+/// A range of documents of one input file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The number of the input file.
+    /// The index of the input file.
     pub input: usize,
     /// Whether the documents are held out.
     pub heldout: bool,
-    /// The first document there.
+    /// The index of the first document.
     pub first: usize,
-    /// The end of the range, exclusive.
+    /// The end of the range, which is exclusive.
     pub end: usize,
 }
 
@@ -65,28 +65,29 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Number of documents read, and their words. `None` if there were too many words to count.
+    /// The number of documents read, and the frequencies of their words, or `None` if there were too many words to
+    /// count.
     Counts(u64, Option<Tally>),
-    /// The result of writing.
+    /// The result of [`Task::Write`].
     Written(Written),
     /// The digest of a shard.
     Shard(String),
 }
 
-/// The output for an input file.
+/// The numbers of documents and tokens that were written for an input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// Number of documents read.
+    /// The number of documents read.
     pub read: u64,
-    /// Documents and tokens for training, followed by held-out ones.
+    /// The numbers of documents and tokens, first for the training documents and then for the held-out ones.
     pub parts: [(u64, u64); 2],
-    /// See [`Built::tokens_left_out`].
+    /// The number of occurrences of words that are not in the vocabulary; see [`Built::tokens_left_out`].
     pub left_out: u64,
-    /// See [`Built::skipped`].
+    /// The numbers of omitted documents; see [`Built::skipped`].
     pub skipped: Skipped,
 }
 
-/// The common input of all tasks.
+/// The inputs and settings that all tasks share.
 pub struct Workshop<'a> {
     /// The inputs.
     pub sources: &'a Sources,
@@ -96,7 +97,6 @@ pub struct Workshop<'a> {
     pub out: &'a Path,
 }
 
-/// The paths of the corpora of input files during a build.
 fn part_path(out: &Path, input: usize) -> PathBuf {
     out.join(format!("{input:06}.part.tmp"))
 }
@@ -105,7 +105,7 @@ impl Workshop<'_> {
     /// Runs a task on the current thread pool. `choice` contains the words once they have been chosen.
     ///
     /// # Errors
-    /// Fails if an input cannot be read or is damaged, or a file cannot be written.
+    /// Fails if an input cannot be read or is damaged, or if a file cannot be written.
     pub fn step(&self, choice: &Choice, task: &Task) -> Result<Answer, DataError> {
         let (sources, settings) = (self.sources, self.settings);
         match task {
@@ -157,7 +157,7 @@ impl Workshop<'_> {
     }
 }
 
-/// The documents of a shard: a contiguous range of both splits, as in [`Corpus::divide`].
+/// Returns the documents of a shard, which are a contiguous range of each split, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -181,7 +181,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files, or `None` if there are too many words for one table.
+/// Returns `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -211,15 +211,16 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// Runs tasks and returns their answers in order. Its error messages are for the user.
+/// A function that runs tasks and returns their answers in the order of the tasks. Its errors are messages for the
+/// user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
 /// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
-/// with the files, and returns their answers in the order of the tasks. The folder contains the same files as after
-/// [`build`](build::build) and [`Corpus::divide`], byte for byte.
+/// with the files, and returns their answers in the order of the tasks. The files in the folder are the same, byte for
+/// byte, as after [`build`](build::build) and [`Corpus::divide`].
 ///
 /// # Errors
-/// Returns the errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
+/// Returns the errors of [`build`](build::build), of [`Corpus::divide`] and of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,
@@ -231,7 +232,7 @@ pub fn build_apart(
     for input in 0..workshop.sources.files() {
         remove_file(&part_path(workshop.out, input))?;
     }
-    // Killed workers have left temporary files.
+    // Killed workers may have left temporary files.
     sweep(workshop.out)?;
     built
 }
@@ -293,7 +294,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             record: record.clone(),
         })
         .collect();
-    // The earlier corpus is removed when only copies remain to be made.
+    // The earlier corpus is removed only now, when nothing but copying remains.
     Corpus::remove_shards(out)?;
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {

@@ -1,4 +1,4 @@
-//! Formats of counted words: UCI bags of words, LDA-C, Matrix Market.
+//! Formats of bags of words: UCI, LDA-C and Matrix Market.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,20 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents in a header beyond one per entry. Documents without words are kept, and a damaged number
-/// could otherwise create 10¹² of them.
+/// The largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`] documents per entry.
+/// Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
-/// Documents as pairs of term and count, terms ascending and distinct within a document.
+/// Documents as pairs of term and count. The terms of a document are distinct and ascending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bags {
     pub terms: Vec<u32>,
     pub counts: Vec<u32>,
-    /// The end of each document.
     pub ends: Vec<usize>,
 }
 
 impl Bags {
-    /// A document's terms and counts.
     pub fn get(&self, i: usize) -> (&[u32], &[u32]) {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let range = start..self.ends[i];
@@ -46,7 +44,7 @@ impl Bags {
     }
 }
 
-/// The words of bags: one per line, from the given file or from the format's default path.
+/// Reads the words of bags, one per line, from `given` or from the default path of the format.
 ///
 /// # Errors
 /// Fails if the file does not exist or is not UTF-8.
@@ -76,7 +74,6 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// The file of words that belongs to bags with its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -94,7 +91,6 @@ fn beside(bags: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Reads one file of bags.
 pub(crate) struct BagReader {
     path: PathBuf,
     file: Box<dyn BufRead + Send>,
@@ -105,24 +101,20 @@ pub(crate) struct BagReader {
     pairs: Vec<(u32, u32)>,
 }
 
-/// The remainder of a file.
 enum Kind {
     Ldac,
     Triplets {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The current document, whose entries are being read. Earlier documents are complete.
+        /// The number of the document whose entries are being read. All earlier documents are complete.
         current: u64,
-        /// The last entry has been read.
         ended: bool,
-        /// Entries have no count.
         pattern: bool,
     },
 }
 
 impl BagReader {
-    /// Opens a file whose terms are below `words`.
     pub fn open(path: &Path, format: Format, words: usize) -> Result<Self, DataError> {
         let mut reader = Self {
             path: path.to_path_buf(),
@@ -162,7 +154,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {
@@ -177,7 +169,6 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer. `false` at the end.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;
@@ -270,7 +261,6 @@ impl BagReader {
         }
     }
 
-    /// The start of the line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -302,7 +292,7 @@ impl BagReader {
             };
             if pair.0 as usize >= self.words {
                 return Err(self.wrong(&format!(
-                    "term {} is beyond the vocabulary of {} words (terms count from 0)",
+                    "term {} is outside the vocabulary of {} words (terms are numbered from 0)",
                     pair.0, self.words
                 )));
             }
@@ -311,7 +301,7 @@ impl BagReader {
         if promised != Some(pairs.len()) {
             return Err(self.wrong(&format!(
                 "expected the number of terms and the same number of pairs term:count, found {} pairs in `{}`: \
-                 was the file cut short?",
+                 is the file truncated?",
                 pairs.len(),
                 self.shown()
             )));
@@ -321,7 +311,6 @@ impl BagReader {
         Ok(true)
     }
 
-    /// Finishes a document. Returns false after the last.
     fn triplets(&mut self, bags: &mut Bags) -> Result<bool, DataError> {
         loop {
             let Kind::Triplets {
@@ -346,7 +335,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file announces {entries} entries but has {read}: it was cut short"
+                        "the header declares {entries} entries, but the file has {read}: it is truncated"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -384,7 +373,6 @@ impl BagReader {
         }
     }
 
-    /// Emits the gathered document and begins the next.
     fn finish(&mut self, bags: &mut Bags, done: u64) {
         bags.push(&mut self.pairs);
         if let Kind::Triplets { current, .. } = &mut self.kind {
@@ -392,7 +380,7 @@ impl BagReader {
         }
     }
 
-    /// The entry on the line: document from 1, term from 0, count.
+    /// Parses the entry on the current line: the document (from 1), the term (from 0) and the count.
     fn entry(&self, documents: u64, pattern: bool) -> Result<(u64, (u32, u32)), DataError> {
         let mut fields = self.buffer.split_ascii_whitespace();
         let mut next = || fields.next();
@@ -412,12 +400,12 @@ impl BagReader {
         };
         if document < 1 || document > documents {
             return Err(self.wrong(&format!(
-                "document {document} is not among the {documents} of the file"
+                "document {document} is not among the {documents} documents of the file"
             )));
         }
         if term < 1 || term > self.words as u64 {
             return Err(self.wrong(&format!(
-                "term {term} is beyond the vocabulary of {} words (terms count from 1)",
+                "term {term} is outside the vocabulary of {} words (terms are numbered from 1)",
                 self.words
             )));
         }
@@ -425,7 +413,7 @@ impl BagReader {
     }
 }
 
-/// A count, which may be written as a real number.
+/// Parses a count, which may be written as a real number.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);
@@ -482,7 +470,7 @@ mod tests {
             (
                 Format::Uci,
                 "4\n3\n3\n1 1 2\n",
-                "announces 3 entries but has 1",
+                "declares 3 entries, but the file has 1",
             ),
             (
                 Format::Uci,
@@ -499,7 +487,7 @@ mod tests {
                 "2\n3\n2\n2 1 2\n1 1 1\n",
                 "line 5: document 1 comes after document 2",
             ),
-            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is beyond"),
+            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is outside"),
             (Format::Uci, "2\n3\n2\n3 1 2\n", "document 3 is not among"),
             (Format::Uci, "2\n3\n2\n1 1 1.5\n", "an integer count"),
             (
@@ -508,7 +496,7 @@ mod tests {
                 "line 2: expected the number of terms",
             ),
             (Format::Ldac, "1 0:x\n", "expected term:count"),
-            (Format::Ldac, "1 3:1\n", "term 3 is beyond"),
+            (Format::Ldac, "1 3:1\n", "term 3 is outside"),
             (Format::MatrixMarket, "1 2 3\n", "expected `%%MatrixMarket"),
             (
                 Format::MatrixMarket,

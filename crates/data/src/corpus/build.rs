@@ -1,4 +1,4 @@
-//! Builds a corpus from inputs, with one pass to count words and one to write documents.
+//! Builds a corpus from inputs, with one pass that counts words and one pass that writes documents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,28 +17,28 @@ use super::vocabulary::{VocabularySettings, choose};
 use super::writer::{self, CorpusWriter};
 use crate::error::DataError;
 
-/// Number of documents per task.
 const TASK: usize = 128;
 
 /// The settings of a corpus.
 #[derive(Clone, Debug)]
 pub struct BuildSettings {
-    /// Text to words.
+    /// The settings for splitting text into words.
     pub tokeniser: Tokeniser,
-    /// Words to vocabulary.
+    /// The settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
-    /// The exact words to use, in this order, for new documents of an old model.
+    /// The exact words to use, in this order, for new documents of an existing model.
     pub fixed: Option<Vec<String>>,
-    /// Share of held-out documents, at least 0 and below 1.
+    /// The fraction of held-out documents, which is at least 0 and below 1.
     pub heldout: f64,
-    /// Seed of the choice of held-out documents.
+    /// The seed for the choice of held-out documents.
     pub seed: u64,
-    /// Largest number of distinct words to count; see [`WordCounts`].
+    /// The largest number of distinct words to count; see [`WordCounts`].
     pub table: usize,
 }
 
 impl BuildSettings {
-    /// The defaults: all words of bags, common words of text, and no held-out documents.
+    /// Returns the default settings, which keep all words of bags and the common words of text, and hold out no
+    /// documents.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -58,56 +58,56 @@ impl BuildSettings {
 /// The result of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
-    /// The source of the documents.
+    /// The names of the inputs.
     pub inputs: Vec<String>,
     /// The format of the inputs.
     pub format: Option<Format>,
-    /// Number of training documents.
+    /// The number of training documents.
     pub documents: u64,
-    /// Number of held-out documents.
+    /// The number of held-out documents.
     pub heldout_documents: u64,
-    /// Number of training tokens.
+    /// The number of training tokens.
     pub tokens: u64,
-    /// Number of held-out tokens.
+    /// The number of held-out tokens.
     pub heldout_tokens: u64,
-    /// Number of words in the vocabulary.
+    /// The number of words in the vocabulary.
     pub terms: u64,
-    /// Distinct words of the inputs.
+    /// The number of distinct words in the inputs.
     pub distinct_words: u64,
-    /// Number of occurrences of words that are not in the vocabulary.
+    /// The number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// Documents omitted.
+    /// The numbers of omitted documents, by reason.
     pub skipped: Skipped,
-    /// Words in no more documents than this may be missing or undercounted, because there were too many distinct words
-    /// to count. It is 0 if all counts are exact.
+    /// The document frequency up to which words may be missing or undercounted, because there were too many distinct
+    /// words to count. It is 0 if all counts are exact.
     pub uncertain_below: u64,
-    /// Share of held-out documents, and the seed of the choice.
+    /// The fraction of held-out documents.
     pub heldout: f64,
-    /// See [`BuildSettings::seed`].
+    /// The seed for the choice of held-out documents.
     pub seed: u64,
-    /// The tokenisation of text; absent for bags.
+    /// The settings for splitting text into words. It is absent for bags.
     pub tokeniser: Option<Tokeniser>,
 }
 
-/// The state of a build.
+/// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// 1 while counting words, 2 while writing documents.
+    /// The number of the pass, which is 1 while words are counted and 2 while documents are written.
     pub pass: u8,
-    /// Number of documents read in this pass.
+    /// The number of documents read in this pass.
     pub documents: u64,
-    /// Total number of documents, known in the second pass.
+    /// The total number of documents, which is known in the second pass.
     pub total: Option<u64>,
 }
 
 /// Builds a corpus in the file `out` on the current thread pool. The result does not depend on the number of threads.
 ///
-/// Memory use is the table of words (which is bounded), a few chunks of a few thousand documents, and eight bytes for
-/// every 64 documents written.
+/// The memory contains the table of words, whose size is bounded, a few chunks of a few thousand documents, and eight
+/// bytes for every 64 documents written.
 ///
 /// # Errors
-/// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
-/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or nothing.
+/// Fails if an input cannot be read or is damaged, if no word or no document remains, if the file cannot be written, or
+/// if `progress` returns false ("interrupted"). The function writes either the whole file or nothing.
 pub fn build(
     sources: &Sources,
     out: &Path,
@@ -146,7 +146,6 @@ pub fn build(
     Ok(built)
 }
 
-/// Refuses settings that cannot be.
 pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
     if (0.0..1.0).contains(&settings.heldout) {
         return Ok(());
@@ -158,7 +157,6 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
 }
 
 impl Built {
-    /// A result without documents, to which documents are added.
     pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
         Self {
             inputs: sources.names(),
@@ -181,7 +179,6 @@ impl Built {
         }
     }
 
-    /// Adds the counts of further documents.
     pub(crate) fn add(&mut self, written: &Written) {
         let [train, heldout] = written.parts;
         self.documents += train.0;
@@ -192,7 +189,6 @@ impl Built {
         self.skipped.add(&written.skipped);
     }
 
-    /// Refuses a corpus without documents to learn from.
     pub(crate) fn check(&self, sources: &Sources) -> Result<(), DataError> {
         if self.documents + self.heldout_documents == 0 {
             return Err(nothing_left(sources, self));
@@ -205,13 +201,11 @@ impl Built {
         Ok(())
     }
 
-    /// The record of how a corpus was made, as JSON.
     pub(crate) fn record(&self) -> Result<String, DataError> {
         serde_json::to_string(self).map_err(|error| DataError::invalid(error.to_string()))
     }
 }
 
-/// Writes all documents of sources, after `before` others.
 fn write_documents(
     writer: &mut CorpusWriter<'_>,
     sources: &Sources,
@@ -236,7 +230,7 @@ fn write_documents(
     Ok(written)
 }
 
-/// Writes the documents of sources, after `before` others, into a file that is part of a corpus.
+/// Writes all documents of `sources`, which follow `before` earlier documents, into a file that is part of a corpus.
 pub(crate) fn write_part(
     sources: &Sources,
     settings: &BuildSettings,
@@ -276,7 +270,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     DataError::invalid(format!("no document remains: {reasons}"))
 }
 
-/// Calls `work` with every chunk in order, while the next one is being read.
+/// Calls `work` with each chunk in order, while the next chunk is being read.
 fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
@@ -295,21 +289,20 @@ fn each_chunk(
     Ok(read)
 }
 
-/// The vocabulary.
+/// The chosen vocabulary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The words by term.
+    /// The words, indexed by term.
     pub words: Vec<String>,
-    /// The number of each word in bags, which identify words by number and not by name.
+    /// For bags, the number of each word in the input. Bags identify words by number instead of by name.
     pub old: Option<Vec<usize>>,
-    /// See [`Built::distinct_words`].
+    /// The number of distinct words in the inputs; see [`Built::distinct_words`].
     pub distinct: u64,
-    /// See [`Built::uncertain_below`].
+    /// The document frequency up to which counts may be wrong; see [`Built::uncertain_below`].
     pub floor: u64,
 }
 
 impl Choice {
-    /// Exactly these words.
     fn fixed(words: &[String]) -> Self {
         Self {
             words: words.to_vec(),
@@ -318,11 +311,9 @@ impl Choice {
     }
 }
 
-/// The terms of words, by their text or their old number.
 struct Counted {
-    /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// The new number of each old term of bags; `u32::MAX` if the term is omitted.
+    /// The new number of each old term of bags, or `u32::MAX` for an omitted term.
     renumbered: Vec<u32>,
 }
 
@@ -353,18 +344,18 @@ impl Counted {
     }
 }
 
-/// Frequencies of words.
+/// The frequencies of words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tally {
-    /// Words of text, in no particular order, and the floor of [`WordCounts`].
+    /// The words of text in no particular order, and the floor of [`WordCounts`].
     Words(Vec<(String, Count)>, u64),
     /// The words of bags, indexed by their numbers in the bags.
     Terms(Vec<Count>),
 }
 
 impl Tally {
-    /// Unchanged if no word was dropped.
+    /// Returns the counts unchanged if no word was dropped, and `None` otherwise.
     pub(crate) fn exact(self) -> Option<Self> {
         match self {
             Self::Words(_, 1..) => None,
@@ -372,7 +363,6 @@ impl Tally {
         }
     }
 
-    /// Chooses the vocabulary.
     pub(crate) fn choose(
         self,
         sources: &Sources,
@@ -415,7 +405,6 @@ impl Tally {
     }
 }
 
-/// Counts the words of all documents, and the documents.
 pub(crate) fn tally(
     sources: &Sources,
     settings: &BuildSettings,
@@ -465,10 +454,8 @@ pub(crate) fn tally(
     Ok((documents, Tally::Words(counts.into_words(), floor)))
 }
 
-/// Documents as terms, ready to be written.
 #[derive(Default)]
 struct Piece {
-    /// Number of the first document.
     first: u64,
     terms: Vec<u32>,
     counts: Vec<u32>,
@@ -479,7 +466,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Adds a document from its tokens in any order.
+    /// Adds a document from its tokens, which may be in any order.
     fn push(&mut self, tokens: &mut Vec<u32>) {
         tokens.sort_unstable();
         let start = self.terms.len();
@@ -525,9 +512,9 @@ impl Piece {
     }
 }
 
-/// Whether a document is held out: a function only of the seed and its number.
+/// Returns whether document `number` is held out. The result depends only on the arguments.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
-    // SplitMix64's finaliser over the two numbers.
+    // The finaliser of SplitMix64 over the two numbers.
     let mix = |mut x: u64| {
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -538,7 +525,6 @@ fn held_out(seed: u64, number: u64, share: f64) -> bool {
     ((x >> 11) as f64) < share * (1u64 << 53) as f64
 }
 
-/// Looks up the words of a chunk.
 fn pieces(chunk: &Chunk, extract: &Extract, counted: &Counted) -> Result<Vec<Piece>, DataError> {
     let tasks = chunk.len().div_ceil(TASK);
     let work = |task: usize| {

@@ -1,16 +1,16 @@
-//! One document as bytes.
+//! The encoding of one document as bytes.
 //!
-//! A document is its pairs of term and count, by ascending term. Numbers have variable length: seven bits per byte,
-//! lowest first; the highest bit says whether more follow. A document is its number of bytes, the number of pairs, and
-//! for each pair the distance `d` from the next expected term (the first term, or the one after the last), as `2 d` if
-//! the count is 1 and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most common
-//! one, so that most pairs take one or two bytes.
+//! A document consists of pairs of a term and its count, sorted by term. Numbers have variable length: a byte contains
+//! seven bits, the lowest first, and its highest bit is set if more bytes follow. The encoding starts with the number
+//! of bytes and the number of pairs. Each pair is encoded by the distance `d` of its term from the smallest term that
+//! could follow, which is 0 for the first pair and otherwise the term after the last one. The distance is written as `2
+//! d` if the count is 1, and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most
+//! common one, so that most pairs take one or two bytes.
 
-/// Invalid bytes of a document.
+/// The error for bytes that are not a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Appends a number.
 fn put(out: &mut Vec<u8>, mut x: u64) {
     while x >= 0x80 {
         out.push(x as u8 | 0x80);
@@ -19,7 +19,7 @@ fn put(out: &mut Vec<u8>, mut x: u64) {
     out.push(x as u8);
 }
 
-/// Takes a number from the front of `bytes`.
+/// Reads a number from the front of `bytes`, and removes it.
 #[inline]
 fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     let mut x = 0u64;
@@ -33,10 +33,10 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     Err(Malformed)
 }
 
-/// Appends a document. `scratch` is a buffer to reuse.
+/// Appends a document to `out`. `scratch` is a buffer to reuse.
 ///
 /// # Panics
-/// Panics if terms do not ascend or a count is 0, which is a bug in the caller.
+/// Panics if the terms do not ascend or if a count is 0, which is a bug in the caller.
 pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     put(scratch, terms.len() as u64);
@@ -55,20 +55,20 @@ pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Ve
     out.extend_from_slice(scratch);
 }
 
-/// Moves past a document.
+/// Removes the document at the front of `bytes`.
 ///
 /// # Errors
-/// Fails if the bytes are not documents.
+/// Fails if the bytes do not start with a document.
 pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
     let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
     *bytes = bytes.get(length..).ok_or(Malformed)?;
     Ok(())
 }
 
-/// Reads the document at the front of `bytes`, pair by pair, and moves past it. Every term is below `limit`.
+/// Reads the document at the front of `bytes`, pair by pair, and removes it. Every term must be below `limit`.
 ///
 /// # Errors
-/// Fails if the bytes are not a document; some pairs may have been visited.
+/// Fails if the bytes do not start with a document. Some pairs may have been visited by then.
 #[inline]
 pub fn decode(
     bytes: &mut &[u8],

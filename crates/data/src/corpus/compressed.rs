@@ -1,4 +1,4 @@
-//! Files that may be compressed, recognised by their first bytes.
+//! Files that may be compressed, which is detected from their first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,22 +10,21 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// Largest memory of an xz stream in KiB: eight times that of `xz -9`.
+/// The largest memory of an xz stream in KiB, which is eight times the memory of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
-/// Bytes read at once.
 const BUFFER: usize = 1 << 17;
 
-/// The first bytes of compressed files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Opens a file for reading. It decompresses gzip, xz and Zstandard files, also with several concatenated streams.
+/// Opens a file for reading, and decompresses gzip, xz and Zstandard files, including files of several concatenated
+/// streams.
 ///
 /// # Errors
-/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read, for which [`read_error`]
-/// has the message.
+/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read, which [`read_error`]
+/// converts to a message.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let io = |error: io::Error| DataError::io("read", path, &error);
     if path.is_dir() {
@@ -46,12 +45,12 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     })
 }
 
-/// The error of a read from a file that [`open`] opened.
+/// Converts an error from reading a file that [`open`] opened.
 pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
         K::UnexpectedEof => DataError::invalid(format!(
-            "`{}` ends in the middle of its compressed data: it was cut short; download or compress it again",
+            "`{}` ends in the middle of its compressed data: it is truncated; download or compress it again",
             path.display()
         )),
         K::InvalidData | K::InvalidInput | K::Other => DataError::invalid(format!(
@@ -62,7 +61,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// The file's name without the extension of its compression.
+/// Returns the name of the file without the extension of its compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()
@@ -76,7 +75,6 @@ pub fn bare_name(path: &Path) -> String {
     name
 }
 
-/// Zstandard frames in sequence.
 struct Zstd<R: BufRead> {
     frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
 }
@@ -142,14 +140,14 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, &bytes).unwrap();
             assert_eq!(read(&path).unwrap(), text, "{name}");
-            // Two streams one after another, as `cat` creates them.
+            // The file has two streams, one after another, as `cat` creates them.
             std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
             assert_eq!(read(&path).unwrap(), text.repeat(2), "{name} twice");
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
             let error = read_error(&path, &read(&path).unwrap_err()).to_string();
             assert!(error.contains(name), "{error}");
             assert!(
-                error.contains("cut short") || error.contains("damaged"),
+                error.contains("truncated") || error.contains("damaged"),
                 "{error}"
             );
         }
@@ -157,7 +155,7 @@ mod tests {
 
     #[test]
     fn xz_made_by_the_xz_utilities_is_read() {
-        // printf 'hello hello hello\n' | xz | xxd -i
+        // The bytes are the output of `printf 'hello hello hello\n' | xz | xxd -i`.
         const BYTES: [u8; 72] = [
             0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04, 0xe6, 0xd6, 0xb4, 0x46, 0x02, 0x00,
             0x21, 0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0xe0, 0x00, 0x11, 0x00,
@@ -173,7 +171,7 @@ mod tests {
         std::fs::write(&path, &BYTES[..40]).unwrap();
         let error = read_error(&path, &read(&path).unwrap_err()).to_string();
         assert!(
-            error.contains("cut short") || error.contains("damaged"),
+            error.contains("truncated") || error.contains("damaged"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! Counting words.
+//! Counts of words.
 
 use std::collections::HashMap;
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 /// The counts of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Number of documents with it.
+    /// The number of documents that contain the word.
     pub documents: u64,
     /// The number of occurrences of the word.
     pub tokens: u64,
 }
 
 impl Count {
-    /// Adds counts of other documents.
+    /// Adds the counts of the word in other documents.
     pub fn add(&mut self, other: Self) {
         self.documents += other.documents;
         self.tokens += other.tokens;
     }
 }
 
-/// Counts of words in bounded memory, gathered chunk by chunk.
+/// The counts of words, collected chunk by chunk in bounded memory.
 ///
-/// The table holds one entry per distinct word. When the table exceeds its limit, it drops the rarest words until it is
-/// half as large, and stores the largest count that it dropped as [`floor`](Self::floor). A word in no more than
-/// `floor` documents may be missing. Other counts may be too small by up to `floor`. Vocabularies with `min_df` well
-/// above the floor are not affected. If nothing was dropped, the floor is 0 and every count is exact.
+/// The table has one entry per distinct word. If it exceeds its limit, it drops the rarest words until it is half as
+/// large, and remembers the largest count that it dropped as [`floor`](Self::floor). A word in no more than `floor`
+/// documents may be missing, and other counts may be too small by up to `floor`. Vocabularies with `min_df` well above
+/// the floor are not affected. If nothing was dropped, the floor is 0 and all counts are exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,
@@ -35,7 +35,7 @@ pub struct WordCounts {
     floor: u64,
 }
 
-/// Counts of a few documents. Several are filled in parallel.
+/// The counts of a few documents. Several threads fill these in parallel.
 #[derive(Debug, Default)]
 pub struct LocalCounts {
     table: HashMap<Box<str>, (Count, u64), FixedState>,
@@ -48,7 +48,7 @@ impl LocalCounts {
         self.document += 1;
     }
 
-    /// Counts an occurrence.
+    /// Counts one occurrence of a word in the current document.
     pub fn add(&mut self, word: &str) {
         let (count, last) = match self.table.get_mut(word) {
             Some(entry) => entry,
@@ -64,10 +64,10 @@ impl LocalCounts {
 }
 
 impl WordCounts {
-    /// Default number of distinct words: some 300 MB.
+    /// The default limit on the number of distinct words, which take about 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
-    /// An empty table that holds up to `limit` words.
+    /// Creates an empty table with at most `limit` words.
     pub fn new(limit: usize) -> Self {
         Self {
             table: HashMap::default(),
@@ -76,7 +76,7 @@ impl WordCounts {
         }
     }
 
-    /// Adds counts.
+    /// Adds the counts of a thread.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums of whole numbers are the same in every order, and the table they go to is sorted when it is read"
@@ -87,8 +87,8 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if there are too many. Callers call it at fixed points, after every chunk, so the result does
-    /// not depend on threads.
+    /// Drops rare words if the table exceeds its limit. Callers call this after every chunk, so that the result does
+    /// not depend on the number of threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {
             let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
@@ -100,22 +100,22 @@ impl WordCounts {
         }
     }
 
-    /// Document frequency up to which counts may be too low, or 0 if all counts are exact.
+    /// Returns the document frequency up to which counts may be too low, or 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// Number of distinct words.
+    /// Returns the number of distinct words.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// The words with their counts, in no particular order.
+    /// Returns the words with their counts, in no particular order.
     pub fn into_words(self) -> Vec<(String, Count)> {
         let words = self.table.into_iter();
         words.map(|(word, count)| (word.into(), count)).collect()

@@ -1,4 +1,4 @@
-//! A corpus, or a shard of one, in a memory-mapped file.
+//! A corpus, or a shard of a corpus, in a memory-mapped file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,38 @@ use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
 use crate::bytes::Mapped;
 use crate::error::DataError;
 
-/// Number of blocks that one task checks.
 const CHECKED: usize = 256;
 
-/// Number of hashed bytes after which their pages are returned.
 const HASHED: usize = 16 << 20;
 
-/// Number of documents after which the pages of the file are released, so that the memory of a run does not grow with
-/// its corpus. The system's cache returns pages that are needed again.
+/// The number of documents after which the pages of the file are released, so that the memory of a run does not grow
+/// with its corpus. The cache of the operating system returns pages that are needed again.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// The training documents of a model, or the held-out ones.
+/// A part of the documents: for training a model, or held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// For training.
+    /// The documents for training.
     Train = 0,
-    /// Held out.
+    /// The held-out documents.
     Heldout = 1,
 }
 
 impl Split {
-    /// Both parts.
+    /// The two splits in order.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
 
-/// A document: ascending terms and their counts.
+/// A document, given by its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Terms, ascending, each below [`terms`](CorpusFile::terms).
+    /// The terms, which ascend and are below [`terms`](CorpusFile::terms).
     pub terms: Vec<u32>,
-    /// The count of each term, 1 or more.
+    /// The count of each term, which is at least 1.
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of one. Reads access random offsets of the mapped file, and several threads may
-/// read at once.
+/// A corpus in one file, or a shard of a corpus. The file is mapped, and several threads may read it at random offsets.
 #[derive(Debug)]
 pub struct CorpusFile {
     path: PathBuf,
@@ -59,12 +56,13 @@ pub struct CorpusFile {
 }
 
 impl CorpusFile {
-    /// Opens a corpus and reads it once from beginning to end. It checks the digest and every document, so later reads
-    /// of documents cannot fail. If another process changes the file while it is open ([`super::build()`] never does:
-    /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
+    /// Opens a corpus and reads it once from beginning to end. This checks the digest and every document, so later
+    /// reads of documents cannot fail. If another process changes the file while it is open,
+    /// [`check_unchanged`](Self::check_unchanged) reports it. [`super::build()`] never changes a file, but replaces it
+    /// by a new one.
     ///
     /// # Errors
-    /// Fails if the file is not a corpus, has another version, or is cut short or damaged.
+    /// Fails if the file is not a corpus, has another version, or is truncated or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -89,7 +87,7 @@ impl CorpusFile {
                 number(8)
             )));
         }
-        let cut = || wrong("was cut short: build it again (`jensen topics build`)");
+        let cut = || wrong("is truncated: build it again (`jensen topics build`)");
         let tail_at = map
             .len()
             .checked_sub(TAIL_BYTES)
@@ -125,7 +123,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Whether the first bytes of a file are those of a corpus.
+    /// Returns whether a file starts with the first bytes of a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];
@@ -133,7 +131,6 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -177,7 +174,6 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// The offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -185,60 +181,61 @@ impl CorpusFile {
         usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
     }
 
-    /// Rejects results of a corpus that was changed in the meantime.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.map.check_unchanged()
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents in a split.
     pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of a term and a document in a split.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.words.len()
     }
 
-    /// The words by term, those in most documents first.
+    /// Returns the words, indexed by term and sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// A record of the build of the corpus.
+    /// Returns the JSON record of how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
 
-    /// SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 of the content, in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of documents in a block, which is read in one piece.
+    /// Returns the number of documents per block. A block is read as a whole.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
+    /// documents.
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -251,14 +248,15 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
+    /// documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
-            "document {index} is beyond the corpus"
+            "the corpus has no document {index}"
         );
         let read = || {
             let mut bytes = self.map.get(self.start(part, index / BLOCK)..)?;
@@ -267,13 +265,13 @@ impl CorpusFile {
             }
             self.decode(&mut bytes, visit)
         };
-        // Documents were checked when the corpus was opened. An unreadable document means that the file has changed,
-        // which `check_unchanged` reports before the results are used.
+        // All documents were checked when the corpus was opened. An unreadable document means that the file has
+        // changed, which `check_unchanged` reports before the results are used.
         let _: Option<()> = read();
         self.count_read(1);
     }
 
-    /// Occasionally returns pages to the system.
+    /// Counts the documents read, and occasionally releases the pages of the file.
     fn count_read(&self, documents: usize) {
         let before = self.read.fetch_add(documents, Ordering::Relaxed);
         if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {
@@ -281,7 +279,6 @@ impl CorpusFile {
         }
     }
 
-    /// Returns the pages of the file to the system, which keeps them as cache.
     fn release(&self) {
         self.map.release();
     }
@@ -295,7 +292,6 @@ fn not_a_corpus(path: &Path) -> DataError {
     ))
 }
 
-/// SHA-256 of the first bytes.
 fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in map[..length].chunks(HASHED) {
@@ -305,7 +301,6 @@ fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The words and the record.
 fn texts(map: &[u8], tail: &Tail) -> Option<(Vec<String>, serde_json::Value)> {
     let at = |x: u64| usize::try_from(x).ok();
     let words = std::str::from_utf8(map.get(at(tail.words)?..at(tail.record)?)?).ok()?;

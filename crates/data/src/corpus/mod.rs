@@ -1,20 +1,20 @@
-//! Corpora of documents out of core: builds one memory-mapped file from text or bags of words.
+//! Corpora of documents that need not fit into memory, built from text or bags of words into one memory-mapped file.
 //!
 //! [`build()`] reads its [`Sources`] twice, once to count words and once to write documents, and keeps no document in
-//! memory. Memory grows with the number of distinct words (bounded, see [`count`]), not with the number of documents.
-//! The output is one file that [`Corpus`] maps into memory and reads in any order.
+//! memory. Memory grows with the number of distinct words (which is bounded, see [`count`]) and not with the number of
+//! documents. The output is one file that [`Corpus`] maps into memory and reads in any order.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | files that may be compressed: gzip, xz, Zstandard | [`compressed`] |
 //! | inputs and their formats: JSON lines, text, UCI, LDA-C, Matrix Market, Parquet | [`sources`], [`bags`], `parquet` |
-//! | text to words | [`tokens`], [`stop_words`] |
+//! | splitting text into words | [`tokens`], [`stop_words`] |
 //! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
 //! | writing and reading the file | [`writer`], [`file`](mod@file) |
 //! | a corpus of one file or of several shards | [`shards`] |
 //! | the two passes | [`build`](mod@build) |
-//! | the same in pieces, done elsewhere | [`apart`] |
+//! | a build by several workers | [`apart`] |
 //! | new documents in the words of a fitted model | [`stream`](mod@stream) |
 
 pub mod apart;

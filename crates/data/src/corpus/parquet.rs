@@ -1,7 +1,7 @@
-//! Parquet files as JSON lines: an object per row, with the requested columns.
+//! Parquet files read as JSON lines, with one object per row that contains the requested columns.
 //!
-//! Rows are read one at a time, and only the columns of text and name are decoded, so memory holds one page of each.
-//! Pages are plain or compressed by Snappy.
+//! Rows are read one at a time, and only the columns with the text and the name are decoded, so memory contains one
+//! page of each column. Pages are uncompressed or compressed by Snappy.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
-/// Opens a Parquet file. Every line is a JSON object with the existing columns among the given ones.
+/// Opens a Parquet file. Every line is a JSON object with the given columns, as far as they exist.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a Parquet file, or has no column `field`.
@@ -63,10 +63,8 @@ pub fn open(
     })))
 }
 
-/// Rows as JSON lines.
 struct Lines {
     rows: RowIter<'static>,
-    /// The unread part of a line.
     left: VecDeque<u8>,
 }
 
@@ -91,8 +89,8 @@ impl Read for Lines {
     }
 }
 
-/// A field as JSON: text unchanged (even if the column does not declare its bytes as text), lists element by element,
-/// other single values as words, other types empty.
+/// Converts a field to JSON. Text stays unchanged, even if the column does not declare its bytes as text. Lists are
+/// converted element by element, other single values become words, and other types become empty.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),

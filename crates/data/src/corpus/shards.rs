@@ -1,7 +1,8 @@
-//! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
+//! A corpus of one file, or of a folder of shards. Shards are files with a common vocabulary that can be processed
+//! separately.
 //!
-//! `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is not a
-//! corpus. The documents are those of all shards, concatenated.
+//! The file `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is
+//! not a corpus. The documents of the corpus are the concatenated documents of all shards.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,8 @@ use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 use crate::files::{create_folder, read_bytes, remove_files};
 
-/// The list of a folder's shards.
 const LIST: &str = "shards.json";
 
-/// The suffix of the names of shards.
 const ENDING: &str = "corpus";
 
 #[derive(Serialize, Deserialize)]
@@ -28,26 +27,25 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus: documents for training and held-out ones, read at random offsets by several threads.
+/// A corpus of training documents and held-out documents. Several threads can read it at random offsets.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// The end of each shard's documents, for both splits.
     ends: [Vec<usize>; 2],
     digest: String,
 }
 
-/// The path of a shard in a folder.
+/// Returns the path of a shard in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("{shard:04}.{ENDING}"))
 }
 
 impl Corpus {
-    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
+    /// Opens a corpus of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
-    /// Fails as [`CorpusFile::open`] does, and for a shard that is missing, belongs to another build, or has another
+    /// Fails as [`CorpusFile::open`] does, and if a shard is missing, belongs to another build, or has another
     /// vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
@@ -91,7 +89,7 @@ impl Corpus {
         }
     }
 
-    /// Whether a path is a corpus, by its first bytes.
+    /// Returns whether a path is a corpus, judged by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -100,10 +98,10 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
+    /// Divides this corpus into `count` shards in `folder`. Neighbouring documents stay together.
     ///
     /// # Errors
-    /// Fails if there are fewer training documents than shards, or the folder cannot be written.
+    /// Fails if there are fewer training documents than shards, or if the folder cannot be written.
     pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
         check_count(self.documents(Split::Train), count)?;
         create_folder(folder)?;
@@ -125,7 +123,6 @@ impl Corpus {
         write_list(folder, digests)
     }
 
-    /// Documents `first .. end` of a part, by shard.
     fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
         let mut start = 0;
         let mut runs = Vec::new();
@@ -139,7 +136,7 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder, so that the folder can hold another corpus.
+    /// Removes the shards of a folder, so that another corpus can be written to it.
     ///
     /// # Errors
     /// Fails if a file cannot be removed.
@@ -148,65 +145,66 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// The shards, in order, or the single file.
+    /// Returns the shards in order, or the single file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
 
-    /// Rejects results of a corpus that was changed in the meantime.
+    /// Checks that the corpus has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if a file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents in a split.
     pub fn documents(&self, part: Split) -> usize {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of a term and a document in a split.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.shards[0].terms()
     }
 
-    /// The words by term, those in most documents first.
+    /// Returns the words, indexed by term and sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
 
-    /// A record of the build of the corpus.
+    /// Returns the JSON record of how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
 
-    /// SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 of the content, in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file or folder.
+    /// Returns the path of the file or folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of documents in a block, which is read in one piece.
+    /// Returns the number of documents per block. A block is read as a whole.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
 
-    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
+    /// documents.
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -215,7 +213,8 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
+    /// documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -224,25 +223,22 @@ impl Corpus {
         shard.visit(part, index, visit);
     }
 
-    /// The shard of a document, and its number in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
-        assert!(shard < ends.len(), "document {index} is beyond the corpus");
+        assert!(shard < ends.len(), "the corpus has no document {index}");
         let start = if shard == 0 { 0 } else { ends[shard - 1] };
         (&self.shards[shard], index - start)
     }
 }
 
-/// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard's documents among all, with an exclusive end.
+/// Returns the range of a shard's documents among all documents. The end is exclusive.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Rejects more shards than there are training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(
@@ -252,7 +248,6 @@ pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataErro
     Ok(())
 }
 
-/// Writes a shard of a folder, and returns its digest.
 pub(crate) fn write_shard(
     folder: &Path,
     shard: usize,
@@ -276,7 +271,6 @@ pub(crate) fn write_shard(
     Ok(CorpusFile::open(&path)?.digest().to_owned())
 }
 
-/// Writes the list of a folder's shards, which makes it a corpus.
 pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
     let list = serde_json::to_vec(&List {
         version: 1,
@@ -286,7 +280,7 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
     write_atomic_bytes(&folder.join(LIST), &list)
 }
 
-/// Opens one listed shard of a folder.
+/// Opens one shard that a folder lists.
 ///
 /// # Errors
 /// Fails as [`Corpus::open`] does.

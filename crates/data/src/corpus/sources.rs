@@ -1,4 +1,4 @@
-//! Inputs: lists files, determines their formats, and reads them in chunks of documents.
+//! Lists the input files, determines their formats, and reads them in chunks of documents.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -9,41 +9,40 @@ use super::bags::{BagReader, Bags, read_vocabulary};
 use super::compressed::{self, bare_name, read_error};
 use crate::error::DataError;
 
-/// Number of documents per chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
+/// The number of documents per chunk, which is the unit of work. It is fixed, so that results do not depend on the
+/// number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
-/// Bytes after which a chunk of text is full.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Largest number of bytes of one document.
 const DOCUMENT_BYTES: usize = 256 << 20;
 
 /// The format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// One JSON object per line, the text or a list of words in one of its fields.
+    /// JSON lines: one object per line, with a field that contains the text or a list of words.
     Jsonl,
-    /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
+    /// Parquet files with the text in one column, in builds with the feature `parquet`.
     Parquet,
     /// Plain text.
     Text,
-    /// UCI bag of words: `docword.NAME.txt` with `vocab.NAME.txt` in the same folder.
+    /// UCI bags of words: `docword.NAME.txt`, with `vocab.NAME.txt` in the same folder.
     Uci,
-    /// LDA-C: `pairs term:count …`, terms from 0.
+    /// LDA-C: lines of pairs `term:count`, with terms numbered from 0.
     Ldac,
-    /// Matrix Market coordinates, with one row per document, rows in order.
+    /// Matrix Market coordinates, with one row per document and rows in order.
     #[serde(alias = "mtx")]
     MatrixMarket,
 }
 
 impl Format {
-    /// Whether the format has counted words.
+    /// Returns whether documents of this format are bags of words.
     pub fn is_bag(self) -> bool {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
-    /// The format that a file's name suggests; plain text by default.
+    /// Returns the format that a file's name suggests, which is plain text by default.
     fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -57,35 +56,34 @@ impl Format {
         }
     }
 
-    /// Whether a document is an object with fields.
     pub(crate) fn has_fields(self) -> bool {
         matches!(self, Self::Jsonl | Self::Parquet)
     }
 }
 
-/// The unit of a document in plain text.
+/// The part of a plain text that is one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentUnit {
-    /// Every line.
+    /// Every line is a document.
     Line,
-    /// Every file.
+    /// Every file is a document.
     File,
 }
 
-/// Settings for reading inputs. Names of inputs determine absent settings.
+/// The settings for reading inputs. Settings that are absent follow from the names of the inputs.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
-    /// Format of all files.
+    /// The format of all files.
     pub format: Option<Format>,
-    /// Field of a JSON line with the text.
+    /// The name of the field with the text, in JSON lines.
     pub field: String,
-    /// Field of a JSON line that names the document.
+    /// The name of the field with the name of the document, in JSON lines.
     pub id: Option<String>,
-    /// The unit of a document in plain text. By default a file in a folder is a document, and other files have one
+    /// The unit of a document in plain text. By default, each file in a folder is a document, and other files have one
     /// document per line.
     pub unit: Option<DocumentUnit>,
-    /// The words of bags, one per line.
+    /// The file with the words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
 }
 
@@ -101,19 +99,19 @@ impl Default for SourceSettings {
     }
 }
 
-/// Omitted documents, by reason.
+/// The numbers of omitted documents, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Number of documents without a word of the vocabulary.
+    /// The number of documents without any word of the vocabulary.
     pub empty: u64,
-    /// Not UTF-8 text.
+    /// The number of documents that are not UTF-8 text.
     pub not_utf8: u64,
-    /// Number of JSON objects without the field, or whose field is neither text nor a list of words.
+    /// The number of JSON objects that lack the field, or whose field is neither text nor a list of words.
     pub without_text: u64,
 }
 
 impl Skipped {
-    /// The number of all documents.
+    /// Returns the total number of omitted documents.
     pub fn total(&self) -> u64 {
         self.empty + self.not_utf8 + self.without_text
     }
@@ -125,7 +123,6 @@ impl Skipped {
     }
 }
 
-/// One file to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
     pub path: PathBuf,
@@ -140,16 +137,16 @@ pub struct Sources {
     names: Vec<String>,
     pub(crate) field: String,
     pub(crate) id: Option<String>,
-    /// The words of bags.
     pub(crate) words: Option<Vec<String>>,
 }
 
 impl Sources {
-    /// Lists the files to read: files in the given order, and the files of a folder and its subfolders by name, without
-    /// hidden ones.
+    /// Lists the files to read. These are the given files in order, and the files of the given folders and their
+    /// subfolders by name, without hidden files.
     ///
     /// # Errors
-    /// Fails if a file does not exist or has an unknown format, when text and bags are mixed, or when bags lack words.
+    /// Fails if a file does not exist or has an unknown format, if text and bags are mixed, or if the words of bags are
+    /// missing.
     pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
         let mut inputs = Vec::new();
         for path in paths {
@@ -204,30 +201,26 @@ impl Sources {
         })
     }
 
-    /// The given inputs, for messages and records.
+    /// Returns the names of the given inputs, for messages and records.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    /// The words of bags, by number; `None` for text.
+    /// Returns the words of bags by number, or `None` for text.
     pub fn words(&self) -> Option<&[String]> {
         self.words.as_deref()
     }
 
-    /// The format of the first file.
+    /// Returns the format of the first file.
     pub fn format(&self) -> Option<Format> {
         self.inputs.first().map(|input| input.format)
     }
 
-    /// The number of files.
+    /// Returns the number of files.
     pub fn files(&self) -> usize {
         self.inputs.len()
     }
 
-    /// A single one of the files.
-    ///
-    /// # Errors
-    /// Fails if the file does not exist.
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(
@@ -240,7 +233,6 @@ impl Sources {
         })
     }
 
-    /// Reads from the beginning.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             sources: self,
@@ -251,7 +243,6 @@ impl Sources {
     }
 }
 
-/// Collects the files under a folder, by name.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let io = |error: std::io::Error| DataError::io("read the folder", folder, &error);
     let mut entries = Vec::new();
@@ -275,35 +266,30 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Documents as text in sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub bytes: Vec<u8>,
-    /// The end of each document in `bytes`.
     pub ends: Vec<usize>,
-    /// The location of each document: file and line.
+    /// The file and line of each document.
     pub locations: Vec<(u32, u64)>,
 }
 
 impl Texts {
-    /// The documents' bytes.
     pub fn get(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]
     }
 }
 
-/// A few consecutive documents.
 #[derive(Debug)]
 pub(crate) enum Content {
     Texts(Texts),
     Bags(Bags),
 }
 
-/// A few consecutive documents.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// Number of the first document, from 1, over all files.
+    /// The number of the first document, counted from 1 over all files.
     pub first: u64,
     pub content: Content,
 }
@@ -325,7 +311,6 @@ enum Open {
     Bags(BagReader),
 }
 
-/// Reads inputs in sequence.
 pub(crate) struct Reader<'a> {
     sources: &'a Sources,
     next: usize,
@@ -334,7 +319,6 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next documents; `None` at the end.
     pub fn chunk(&mut self) -> Result<Option<Chunk>, DataError> {
         let content = if self.sources.words.is_some() {
             self.bags()?.map(Content::Bags)
@@ -434,7 +418,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends the bytes before `end` (or all remaining ones) to `out`. `false` at the end of the file.
+/// Appends the bytes before `end`, or all remaining bytes, to `out`. Returns `false` at the end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,

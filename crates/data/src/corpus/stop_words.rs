@@ -1,4 +1,4 @@
-//! Words without information about a subject.
+//! Common words that carry no information about a subject.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,7 +8,8 @@ use foldhash::fast::FixedState;
 use super::compressed;
 use crate::error::DataError;
 
-/// Common English function words, the second halves of contractions among them (`don't` is read as `don` and `t`).
+/// Common English function words. They include the second halves of contractions, because `don't` is read as `don` and
+/// `t`.
 const ENGLISH: &str = "\
 a about above across after again against all almost along already also although always am among an and another any \
 anyone anything are aren around as at away back be became because become becomes been before behind being below \
@@ -31,24 +32,24 @@ pub struct StopWords {
 }
 
 impl StopWords {
-    /// None.
+    /// Creates an empty set.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Common English function words.
+    /// Returns a set of common English function words.
     pub fn english() -> Self {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
 
-    /// The given words, in lower case.
+    /// Creates a set of the given words, converted to lower case.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             words: words.into_iter().map(str::to_lowercase).collect(),
         }
     }
 
-    /// The words of a file, separated by white space; `#` starts a comment.
+    /// Reads the words of a file, which are separated by white space. `#` starts a comment.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not UTF-8.
@@ -63,7 +64,7 @@ impl StopWords {
         Ok(Self::new(words))
     }
 
-    /// Whether a word in lower case is a stop word.
+    /// Returns whether a word, given in lower case, is a stop word.
     pub fn contains(&self, word: &str) -> bool {
         !self.words.is_empty() && self.words.contains(word)
     }

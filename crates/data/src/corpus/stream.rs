@@ -1,4 +1,4 @@
-//! Streams new documents in the vocabulary of a fitted model.
+//! Reads new documents in the vocabulary of a fitted model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,21 +15,21 @@ use crate::error::DataError;
 /// A document from the inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewDocument {
-    /// The document's number in the inputs, from 1.
+    /// The number of the document in the inputs, counted from 1.
     pub number: u64,
-    /// The document's name, if the inputs have one.
+    /// The name of the document, if the inputs have one.
     pub id: Option<String>,
-    /// The document's words in the vocabulary, or empty if it has none.
+    /// The words of the document that are in the vocabulary. It is empty if there are none.
     pub document: Document,
-    /// Number of occurrences of words that are not in the vocabulary.
+    /// The number of occurrences of words that are not in the vocabulary.
     pub unknown: u64,
 }
 
-/// Calls `visit` with chunks of documents in order, in the given words. The size of a chunk is bounded and does not
-/// depend on threads. It visits all documents. A document without known words, or that is not text, has no words.
+/// Calls `visit` with chunks of documents in order, with their words as indices into `words`. The size of a chunk is
+/// bounded and does not depend on the number of threads. Documents that are not text are passed without words.
 ///
 /// # Errors
-/// Fails if an input cannot be read or is damaged, or an error of `visit`.
+/// Fails if an input cannot be read or is damaged, and with the errors of `visit`.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],
@@ -102,27 +102,21 @@ pub fn stream<E: From<DataError>>(
     Ok(skipped)
 }
 
-/// Finds the text of a document in its bytes.
 pub(crate) struct Extract<'a> {
     sources: &'a Sources,
     tokeniser: &'a Tokeniser,
 }
 
-/// A document's words and name.
 pub(crate) struct Found<'t> {
     written: Written<'t>,
     pub id: Option<String>,
 }
 
-/// The representation of a document's words.
 enum Written<'t> {
-    /// As text.
     Text(Cow<'t, str>),
-    /// Word by word.
     List(Vec<String>),
 }
 
-/// The format of a document's bytes.
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
@@ -135,7 +129,6 @@ impl<'a> Extract<'a> {
         Self { sources, tokeniser }
     }
 
-    /// The text of document `i`.
     pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
         let (file, line) = texts.locations[i];
         let input = &self.sources.inputs[file as usize];
@@ -169,7 +162,7 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` with every word of a document in order. It passes words of a list unchanged.
+    /// Calls `visit` with every word of a document in order. The words of a list are passed unchanged.
     pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),
@@ -178,13 +171,12 @@ impl<'a> Extract<'a> {
     }
 }
 
-/// Extracts two fields of a JSON object without parsing the others.
 struct Fields<'f> {
     text: &'f str,
     id: Option<&'f str>,
 }
 
-/// A string, or a list of strings; other values are empty.
+/// A string or a list of strings. Other values are empty.
 struct MaybeWords;
 
 impl<'de> DeserializeSeed<'de> for MaybeWords {

@@ -1,4 +1,4 @@
-//! Text to words.
+//! Splits text into words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,20 +8,22 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// Splits text into words, in lower case and composed (Unicode's form NFC), within limits on their length.
+use crate::error::DataError;
+
+/// Splits text into words, in lower case and composed (Unicode's normalisation form C), within limits on their length.
 ///
-/// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
+/// A word is a maximal sequence of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
 /// apostrophes separate words by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// Fewest characters of a word, without marks.
+    /// The smallest number of characters of a word, without marks. Shorter words are omitted.
     pub min_length: usize,
-    /// Largest number of characters of a word. Longer words are omitted.
+    /// The largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
     /// Characters other than letters that belong to words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Extra>,
-    /// An alternative definition of a word, in lower-case text.
+    /// An alternative definition of a word, which is matched with lower-case text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
@@ -52,29 +54,29 @@ impl PartialEq for Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = DataError;
 
-    /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses a regular expression in the syntax of the crate `regex`, which must not match the empty word.
+    fn from_str(text: &str) -> Result<Self, DataError> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or_default();
             let last = last.trim_start_matches("error: ");
-            format!("`{text}` is not a regular expression: {last}")
+            DataError::invalid(format!("`{text}` is not a regular expression: {last}"))
         })?;
         match regex.is_match("") {
             false => Ok(Self(regex)),
-            true => Err(format!(
+            true => Err(DataError::invalid(format!(
                 "`{text}` matches an empty word: require at least one character, for example with + instead of *"
-            )),
+            ))),
         }
     }
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = String;
+    type Error = DataError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, DataError> {
         text.parse()
     }
 }
@@ -102,15 +104,13 @@ impl Default for Tokeniser {
     }
 }
 
-/// The role of a character in a text.
 enum Role {
     /// The character is part of a word and may be its first.
     Letter,
     /// The character belongs to the word before it, if there is one.
     Trailing,
-    /// The character joins two parts of a word, and the token has the given character instead.
+    /// The character joins two parts of a word, in which it is replaced by the given character.
     Joint(char),
-    /// The character belongs to no word.
     Gap,
 }
 
@@ -207,8 +207,8 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
     }
 }
 
-/// Marks that belong to the preceding letter (accents, vowel signs and viramas of Indic scripts), and joiners, which
-/// only affect how letters are written.
+/// Returns whether a character is a mark that belongs to the preceding letter (accents, vowel signs and viramas of
+/// Indic scripts), or a joiner, which only affects how letters are written.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn marks_stay_with_their_letters_and_words_are_composed() {
-        // A separate accent and a letter with that accent give the same word, and so do the jamo of a Korean syllable.
+        // A separate accent and a letter with this accent give the same word, and so do the jamo of a Korean syllable.
         assert_eq!(words("e\u{301}te\u{301}"), ["été"]);
         assert_eq!(
             words("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),
@@ -310,7 +310,7 @@ mod tests {
             tokeniser
         );
         for (text, said) in [("[a", "unclosed"), ("a*", "empty word")] {
-            let error = text.parse::<Pattern>().unwrap_err();
+            let error = text.parse::<Pattern>().unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

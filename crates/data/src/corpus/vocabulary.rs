@@ -9,27 +9,29 @@ use super::count::Count;
 use super::stop_words::StopWords;
 use crate::error::DataError;
 
-/// A number of documents, or a share of all of them.
+/// A number of documents, or a fraction of all documents.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frequency {
     /// A number of documents.
     Documents(u64),
-    /// This share of the documents, from 0 to 1.
+    /// A fraction of the documents, from 0 to 1.
     Share(f64),
 }
 
 impl FromStr for Frequency {
-    type Err = String;
+    type Err = DataError;
 
-    /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses an integer as a number of documents, and a number with a decimal point (`0.1`, `1.0`) as a fraction.
+    fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err(DataError::invalid(
+                "expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)",
+            )),
         }
     }
 }
@@ -46,19 +48,20 @@ impl fmt::Display for Frequency {
 /// The conditions on a word of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
-    /// A word must occur in at least this number of documents.
+    /// The smallest number of documents in which a word must occur.
     pub min_df: Frequency,
-    /// A word must occur in at most this number of documents.
+    /// The largest number of documents in which a word may occur.
     pub max_df: Frequency,
-    /// A word must be among this number of words with the highest document frequency. Ties are broken alphabetically.
+    /// The largest number of words. The words with the highest document frequencies are kept, and ties are broken
+    /// alphabetically.
     pub max_terms: Option<usize>,
-    /// A word must not be one of these words.
+    /// Words that the vocabulary must not contain.
     pub stop_words: StopWords,
 }
 
 impl VocabularySettings {
-    /// For text: words in ten documents or more and in a tenth of them or fewer, at most 14 000 words, no function
-    /// words.
+    /// Returns the settings for text. They keep at most 14 000 words that occur in at least ten documents and at most a
+    /// tenth of all documents, and that are not function words.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -68,7 +71,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For counted words: all words.
+    /// Returns the settings for bags of words, which keep all words.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),
@@ -79,11 +82,11 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words. Returns their indices in `words` in order of decreasing number of documents, with ties in
-/// alphabetical order.
+/// Chooses the words of the vocabulary. Returns their indices in `words`, sorted by decreasing number of documents,
+/// with ties in alphabetical order.
 ///
 /// # Errors
-/// Fails if no word remains, with the reason.
+/// Fails with the reason if no word remains.
 pub fn choose(
     words: &[(&str, Count)],
     documents: u64,

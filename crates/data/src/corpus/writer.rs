@@ -1,15 +1,15 @@
-//! Writing a corpus.
+//! Writes the file of a corpus.
 //!
-//! A corpus file is, in this order and with little-endian numbers:
+//! The file consists of these parts, in this order. Numbers are little-endian.
 //!
 //! | part | content |
 //! | --- | --- |
-//! | head | `JENSENCO`, version (u32), documents of a block (u32) |
-//! | blocks | documents by [`codec`], 64 to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
-//! | two indices | for training, then held out: the start (u64) of each block |
-//! | words | each with a line end |
-//! | record | JSON: how the corpus was made |
-//! | tail | thirteen numbers (u64): of each part documents, tokens, pairs and the start of its index; the start and number of words, the starts of record and tail, the length of the file; SHA-256 of all bytes before; `JENSENCE` |
+//! | head | `JENSENCO`, the version (u32), the number of documents per block (u32) |
+//! | blocks | documents as encoded by [`codec`], 64 per block (fewer in the last block of each split), in the order in which the blocks were completed |
+//! | two indices | the start (u64) of each block, for training documents and then for held-out documents |
+//! | words | each word followed by a line end |
+//! | record | JSON that describes how the corpus was built |
+//! | tail | thirteen numbers (u64): for each split the numbers of documents, tokens and pairs and the start of its index; the start and the number of the words, the starts of the record and the tail, and the length of the file; then the SHA-256 of all bytes before it, and `JENSENCE` |
 //!
 //! The totals are at the end because the file is written sequentially, through a temporary file, and they are known
 //! only at the end. A truncated file has no tail.
@@ -24,23 +24,19 @@ use super::file::Split;
 use crate::atomic::write_atomic;
 use crate::error::DataError;
 
-/// Number of documents per block.
+/// The number of documents per block.
 pub const BLOCK: usize = 64;
 
-/// Version of the layout.
 pub(crate) const VERSION: u32 = 1;
 
-/// First and last bytes of a corpus.
 pub(crate) const HEAD: [u8; 8] = *b"JENSENCO";
 pub(crate) const END: [u8; 8] = *b"JENSENCE";
 
-/// Bytes of the head.
 pub(crate) const HEAD_BYTES: usize = 16;
 
-/// Bytes of the tail: numbers, digest, end.
+/// The length of the tail in bytes: the numbers, the digest and the last bytes.
 pub(crate) const TAIL_BYTES: usize = 13 * 8 + 32 + 8;
 
-/// Totals of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub documents: u64,
@@ -50,19 +46,15 @@ pub(crate) struct Totals {
     pub index: u64,
 }
 
-/// The numbers at the end of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// Training, held out.
+    /// The totals of training documents and of held-out documents.
     pub parts: [Totals; 2],
-    /// The offset of the words, and their number.
+    /// The offset of the words, followed by their number.
     pub words: u64,
     pub terms: u64,
-    /// The offset of the record.
     pub record: u64,
-    /// The offset of the tail.
     pub start: u64,
-    /// Bytes of the file.
     pub length: u64,
 }
 
@@ -100,7 +92,6 @@ impl Tail {
     }
 }
 
-/// A part while it is written.
 #[derive(Default)]
 struct Growing {
     totals: Totals,
@@ -109,7 +100,7 @@ struct Growing {
     filled: usize,
 }
 
-/// Collects documents and writes blocks.
+/// Collects documents and writes them in blocks.
 pub struct CorpusWriter<'a> {
     out: &'a mut (dyn Write + Send),
     digest: Sha256,
@@ -125,7 +116,7 @@ impl CorpusWriter<'_> {
         self.out.write_all(bytes)
     }
 
-    /// Adds a document: terms ascending, counts positive.
+    /// Adds a document to a split. `terms` must ascend, and `counts` must be positive.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -157,7 +148,7 @@ impl CorpusWriter<'_> {
         written
     }
 
-    /// The numbers of documents and tokens written to a split.
+    /// Returns the numbers of documents and tokens written to a split.
     pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)
@@ -201,11 +192,11 @@ impl CorpusWriter<'_> {
     }
 }
 
-/// Writes a corpus through a temporary file: `fill` supplies the documents and returns the words by number and a record
-/// of the build.
+/// Writes a corpus through a temporary file. `fill` supplies the documents and returns the words, indexed by term, and
+/// a record of the build.
 ///
 /// # Errors
-/// An error of `fill`, or a file that cannot be written. No file remains.
+/// Returns the error of `fill`, or fails if the file cannot be written. In both cases no file remains.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,

@@ -1,4 +1,4 @@
-//! The file group by group.
+//! Encodes the NetCDF file, group by group.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use crate::coordinates::{Coordinates, Labels};
 use crate::dataset::{DataSet, Elements, Value};
 use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
 
-/// The bytes of the file.
 pub(super) fn encode(
     table: &DrawsTable,
     roles: &Roles,
@@ -20,7 +19,7 @@ pub(super) fn encode(
     data: Option<&DataSet>,
 ) -> NcResult<Vec<u8>> {
     let mut file = NcFileBuilder::new();
-    // The format has no dimension of size zero, so without draws there are no groups of them.
+    // The format has no dimension of size zero, so the groups of draws are omitted if there are no draws.
     let variables = if table.is_empty() {
         &[][..]
     } else {
@@ -56,7 +55,7 @@ pub(super) fn encode(
             let Some(first) = values.next() else { continue };
             let all: Vec<(&str, &Value)> = std::iter::once(first).chain(values).collect();
             let mut group = Group::new(&mut file, group, roles, attributes)?;
-            // Dimensions named after a size come first, so that a scalar with this name is not a variable as well.
+            // Arrays come first, so that a scalar that is the size of their dimension is not written as a variable too.
             let (scalars, arrays): (Vec<_>, Vec<_>) = all
                 .into_iter()
                 .partition(|(_, value)| value.shape().is_empty());
@@ -76,7 +75,6 @@ pub(super) fn encode(
     Ok(bytes)
 }
 
-/// Adds the log densities at the draws.
 fn encode_densities(
     file: &mut NcFileBuilder,
     table: &DrawsTable,
@@ -96,9 +94,9 @@ fn encode_densities(
     Ok(())
 }
 
-/// Draws of one variable, each with its last index fastest. `start` is the variable's first column.
+/// Returns the draws of one variable in row-major order. `start` is the first column of the variable.
 fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -> Vec<f64> {
-    // order[k] is the column-major offset of the k-th element in row-major order.
+    // order[k] is the column-major offset of element k in row-major order.
     let mut order = vec![0];
     let mut stride = 1;
     for size in &variable.shape {
@@ -113,12 +111,10 @@ fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -
         .collect()
 }
 
-/// A group under construction.
 struct Group<'a> {
     file: &'a mut NcFileBuilder,
     name: &'static str,
     coordinates: &'a Coordinates,
-    /// The dimensions so far, with their sizes.
     dimensions: BTreeMap<String, (DimensionId, usize)>,
 }
 
@@ -140,7 +136,7 @@ impl<'a> Group<'a> {
             .iter()
             .map(|(k, v)| (k.as_str(), v.as_str()));
         for (key, value) in fixed.into_iter().chain(extra) {
-            // An attribute must not be empty; a model without a name has no such attribute.
+            // An attribute must not be empty, so a model without a name has no attribute for it.
             if !value.is_empty() {
                 file.add_group_attribute(name, key, NcAttrValue::Strings(vec![value.to_string()]))?;
             }
@@ -153,7 +149,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// A dimension with its labels, or 0, 1, ….
+    /// Adds a dimension with its labels, or with the labels 0, 1, ….
     fn dimension(&mut self, name: &str, size: usize) -> NcResult<DimensionId> {
         let path = format!("{}/{name}", self.name);
         let dimension = self.file.add_dimension_path(&path, size as u64)?;
@@ -182,7 +178,7 @@ impl<'a> Group<'a> {
         Ok(dimension)
     }
 
-    /// A dimension for a variable, which reuses an existing one of the same size.
+    /// Returns a dimension for a variable. An existing dimension of the same name and size is reused.
     fn shared(
         &mut self,
         name: &str,
@@ -204,7 +200,6 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// Adds a variable with the given leading dimensions and separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,
@@ -223,7 +218,7 @@ impl<'a> Group<'a> {
         self.file.write_variable(variable, values)
     }
 
-    /// Adds a data variable; the slots of a tuple become variables `name:1`, `name:2`, ….
+    /// Adds a data variable. The slots of a tuple become variables `name:1`, `name:2`, ….
     fn add_value(&mut self, name: &str, value: &Value) -> NcResult<()> {
         match value.elements() {
             Elements::Tuple(slots) => slots

@@ -1,19 +1,19 @@
-//! `draws.nc`: a NetCDF-4 file that ArviZ and xarray read.
+//! Writes `draws.nc`, a NetCDF-4 file for ArviZ and xarray.
 //!
 //! | group | contents | dimensions |
 //! | --- | --- | --- |
-//! | `posterior` | every variable that no other group has | `chain` (one), `draw`, then the variable's own |
-//! | `log_likelihood`, `posterior_predictive` | the variables of those [`Roles`] | the same |
-//! | `sample_stats` | `lp`, the model's log density | `chain`, `draw` |
-//! | `approximation` | of draws of an approximation: `log_p` (model), `log_q`, `log_weight` = log_p − log_q | `chain`, `draw` |
-//! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | the variable's own |
-//! | `constant_data` | the other data | the variable's own |
+//! | `posterior` | every variable that belongs to no other group | `chain` (of size one), `draw`, then the variable's own |
+//! | `log_likelihood`, `posterior_predictive` | the variables with these [`Roles`] | the same |
+//! | `sample_stats` | `lp`, the log density of the model | `chain`, `draw` |
+//! | `approximation` | for draws of an approximation, `log_p` (model), `log_q`, `log_weight` = log_p − log_q | `chain`, `draw` |
+//! | `observed_data` | the data that a predictive variable predicts, such as `y` for `y_rep` | the variable's own |
+//! | `constant_data` | all other data | the variable's own |
 //!
 //! [`Coordinates`] give the dimensions of a variable and their labels. Within a group, variables share dimensions of
 //! the same name and size. A scalar with the name of a dimension is omitted, because it is the size of that dimension.
-//! Elements are row-major, the order of the format. The attributes of every group name the library, its version and the
-//! model. The file omits variables of size zero, empty groups of draws, and data variables with names that no model can
-//! declare.
+//! Elements are in row-major order, as the format requires. The attributes of every group name the library, its version
+//! and the model. The file omits variables of size zero, empty groups of draws, and data variables with names that no
+//! model can declare.
 
 use std::path::Path;
 
@@ -28,18 +28,18 @@ mod encode;
 /// The roles of variables in ArviZ. Variables without a role belong to the posterior.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Roles {
-    /// Pointwise log likelihoods.
+    /// The names of pointwise log likelihoods.
     pub log_likelihood: Vec<String>,
-    /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
+    /// The names of variables that the model predicts, such as `y_rep` and `y_pred`, which predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws are those of an approximation, with weights.
+    /// Whether the draws come from an approximation and have weights.
     pub approximate: bool,
-    /// Names of dimensions and labels along them.
+    /// The names of dimensions and the labels along them.
     pub coordinates: Coordinates,
 }
 
 impl Roles {
-    /// Roles by the names of the generated quantities.
+    /// Assigns roles by the names of the generated quantities.
     pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
         let mut roles = Self {
             approximate,
@@ -55,7 +55,7 @@ impl Roles {
         roles
     }
 
-    /// Whether a variable has one value per observation: a log likelihood or predicted data.
+    /// Returns whether a variable is a log likelihood or predicted data, and therefore has one value per observation.
     pub fn is_pointwise(&self, name: &str) -> bool {
         let mut all = self.log_likelihood.iter().chain(&self.predictive);
         all.any(|pointwise| pointwise == name)
@@ -81,7 +81,7 @@ impl Roles {
     }
 }
 
-/// The data that a generated quantity predicts, by its name: `y` of `y_rep` and of `y_pred`.
+/// Returns the name of the data that a generated quantity predicts, such as `y` for `y_rep` and `y_pred`.
 pub fn predicted(name: &str) -> Option<&str> {
     name.strip_suffix("_rep")
         .or_else(|| name.strip_suffix("_pred"))
@@ -90,16 +90,16 @@ pub fn predicted(name: &str) -> Option<&str> {
 /// The attributes of the groups.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NetcdfAttributes {
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
-    /// Further attributes in order, such as the seed or the family. Names: letters, digits and `_`.
+    /// Further attributes in order, such as the seed or the family. Their names consist of letters, digits and `_`.
     pub extra: Vec<(String, String)>,
 }
 
 /// Whether this build writes NetCDF.
 pub const NETCDF: bool = cfg!(feature = "netcdf");
 
-/// Writes the draws, and the data if given, as NetCDF-4, atomically.
+/// Writes the draws, and the data if given, to a NetCDF-4 file atomically.
 ///
 /// # Errors
 /// Fails if the file cannot be written, and in builds without NetCDF ([`NETCDF`]).
@@ -116,7 +116,7 @@ pub fn write_draws_netcdf(
     crate::atomic::write_atomic_bytes(path, &bytes)
 }
 
-/// Fails, because this build does not include NetCDF.
+/// Returns an error, because this build does not include NetCDF.
 ///
 /// # Errors
 /// Always fails.

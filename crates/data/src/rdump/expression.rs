@@ -1,18 +1,17 @@
-//! Simple expressions of R: `+ - * / ^` and ranges element by element, earlier variables, and the calls `c`, `rep`,
-//! `seq`, `seq_len`, `matrix`, `array`, `structure`, `length`, `integer`, `numeric`, `as.integer` and similar ones.
+//! Simple expressions of R: `+ - * / ^` and ranges element by element, earlier variables, and calls of `c`, `rep`,
+//! `seq`, `seq_len`, `matrix`, `array`, `structure`, `length`, `integer`, `numeric`, `as.integer` and similar
+//! functions.
 
 use super::{Elements, MAX_NESTING, Parser, Value, Vector, to_row_major};
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A call's arguments: by position, and by name.
 struct Arguments {
     placed: Vec<Vector>,
     named: Vec<(String, Vector)>,
 }
 
 impl Arguments {
-    /// The argument with one of these names, or at a position.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
@@ -33,7 +32,6 @@ impl Vector {
         }
     }
 
-    /// A count.
     fn count(&self) -> Option<u64> {
         match (&self.elements, self.reals().as_slice()) {
             (Elements::Int(v), [_]) => u64::try_from(v[0]).ok(),
@@ -49,7 +47,6 @@ impl Vector {
         }
     }
 
-    /// The elements at these positions.
     fn at(&self, positions: &[usize]) -> Elements {
         match &self.elements {
             Elements::Int(v) => Elements::Int(positions.iter().map(|i| v[*i]).collect()),
@@ -59,7 +56,7 @@ impl Vector {
     }
 }
 
-/// One operation on integers, if its result is an integer.
+/// Returns `None` if the result is not an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -80,7 +77,6 @@ fn real(op: u8, a: f64, b: f64) -> f64 {
 }
 
 impl Parser<'_> {
-    /// An expression.
     pub(super) fn value(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -106,7 +102,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a:b` with signed ends.
+    /// Parses `a:b`, whose ends may have signs.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -134,7 +130,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// A sign has lower precedence than a power.
+    /// Parses an operand with its sign, which has lower precedence than a power.
     fn signed(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -176,7 +172,6 @@ impl Parser<'_> {
         self.arithmetic(at, b'^', &base, &power)
     }
 
-    /// Consumes the next operator, with the space around it, if it is one of these.
     fn operator(&mut self, operators: &[u8]) -> Option<u8> {
         self.skip_space();
         let found = self.cursor.peek().filter(|b| operators.contains(b))?;
@@ -224,7 +219,6 @@ impl Parser<'_> {
         self.literal()
     }
 
-    /// `name =` before an argument.
     pub(super) fn argument_name(&mut self) -> Option<String> {
         let start = self.cursor.pos;
         if self
@@ -243,7 +237,6 @@ impl Parser<'_> {
         None
     }
 
-    /// The arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -278,10 +271,9 @@ impl Parser<'_> {
         }
     }
 
-    /// A variable that was assigned before.
     pub(super) fn earlier(&mut self, at: usize, value: &Value) -> Result<Vector, DataError> {
         self.generate(at, value.len() as u64)?;
-        // The first index fastest is the last one fastest of the reversed shape.
+        // The column-major order of a shape is the row-major order of the reversed shape.
         let reversed: Vec<usize> = value.shape().iter().rev().copied().collect();
         let elements = match value.elements() {
             Elements::Int(v) => Elements::Int(to_row_major(v, &reversed)),
@@ -294,7 +286,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Element by element, with recycling of the shorter operand.
+    /// Applies an operation element by element, and recycles the shorter operand.
     fn arithmetic(&self, at: usize, op: u8, a: &Vector, b: &Vector) -> Result<Vector, DataError> {
         let (n, m) = (a.len(), b.len());
         let length = if n == 0 || m == 0 { 0 } else { n.max(m) };
@@ -331,7 +323,6 @@ impl Parser<'_> {
         })
     }
 
-    /// A count among the arguments.
     fn counted(&self, at: usize, value: Option<&Vector>, otherwise: u64) -> Result<u64, DataError> {
         match value {
             None => Ok(otherwise),
@@ -349,7 +340,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of elements that `dims` requires, with recycling if there are fewer.
+    /// Fills an array of sizes `dims` with the elements of `x`, and recycles them if there are too few.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {
@@ -365,7 +356,6 @@ impl Parser<'_> {
     }
 }
 
-/// Builds the result of a call at a position.
 type Build = fn(&mut Parser<'_>, usize, &Arguments) -> Result<Vector, DataError>;
 
 const CALLS: [(&str, Build); 12] = [

@@ -5,14 +5,14 @@ use std::path::Path;
 use crate::error::DataError;
 use crate::files::{list_folder, read_bytes};
 
-/// Width, height and grey levels, row by row from the top.
+/// The width, the height and the grey levels, row by row from the top.
 struct Picture {
     width: usize,
     height: usize,
     levels: Vec<u8>,
 }
 
-/// The shape `[pictures, height, width]` and the levels of a folder's pictures, in the order of their names.
+/// Reads the pictures of a folder, sorted by name. Returns the shape `[pictures, height, width]` and the grey levels.
 pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     let mut size: Option<(usize, usize, String)> = None;
     let (mut count, mut levels) = (0, Vec::new());
@@ -48,7 +48,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     Ok((vec![count, height, width], levels))
 }
 
-/// A PNG picture; colours become their luma (Rec. 601), transparency is ignored.
+/// Decodes a PNG picture. Colours are converted to their luma (Rec. 601), and transparency is ignored.
 #[cfg(feature = "pictures")]
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
@@ -75,13 +75,11 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// Rejects the picture, because this build omits PNG.
 #[cfg(not(feature = "pictures"))]
 fn png(_: &[u8]) -> Result<Picture, String> {
     Err("this build does not include PNG; to add it: cargo build --release -p jensen-cli".into())
 }
 
-/// A PGM picture, binary (`P5`) or plain (`P2`).
 fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     let mut at = 0;
     let magic = token(bytes, &mut at).unwrap_or_default();
@@ -108,7 +106,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
             .map(|_| number("level for every pixel").map(grey))
             .collect::<Result<_, _>>()?
     } else {
-        // One white space ends the header.
+        // One white-space character ends the header.
         let size = if largest < 256 { 1 } else { 2 };
         bytes
             .get(at + 1..)
@@ -125,7 +123,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// The next word, without comments.
+/// Returns the next word after any comments.
 fn token<'b>(bytes: &'b [u8], at: &mut usize) -> Option<&'b [u8]> {
     loop {
         while bytes.get(*at)?.is_ascii_whitespace() {

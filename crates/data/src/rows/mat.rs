@@ -1,16 +1,13 @@
-//! MAT files of version 5: the offset of the first numeric matrix.
+//! The position of the first numeric matrix in a MAT file of version 5.
 
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 
-/// Bytes before the first element of a file.
 const PREAMBLE: usize = 128;
 
-/// Types of data elements.
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// Type, offset and size of a data element, and the offset of the next one.
 struct Tag {
     kind: u32,
     start: usize,
@@ -18,7 +15,8 @@ struct Tag {
     next: usize,
 }
 
-/// Records of the first numeric matrix: a column each, because elements are stored column by column.
+/// Finds the first numeric matrix of a file. Each of its columns is a record, because elements are stored column by
+/// column.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
         DataError::invalid(format!("Jensen cannot read the MAT file `{label}`: {what}"))
@@ -42,7 +40,7 @@ pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
         if outer.kind != MATRIX {
             continue;
         }
-        // Flags, extents, name, then the elements.
+        // A matrix consists of flags, extents, a name, and the elements.
         let flags = tag(bytes, outer.start).ok_or_else(cut)?;
         let extents = tag(bytes, flags.next).ok_or_else(cut)?;
         let name = tag(bytes, extents.next).ok_or_else(cut)?;
@@ -86,7 +84,7 @@ fn tag(bytes: &[u8], at: usize) -> Option<Tag> {
         Some(u32::from_le_bytes(part.try_into().ok()?))
     };
     let first = word(at)?;
-    // Small elements have their size in the upper half of the first word, and their data in the second.
+    // Small elements have their size in the upper half of the first word, and their data in the second word.
     let (kind, size, start, next) = match first >> 16 {
         0 => {
             let size = word(at + 4)? as usize;
@@ -124,7 +122,7 @@ mod tests {
         let mut bytes = b"MATLAB 5.0 MAT-file".to_vec();
         bytes.resize(124, b' ');
         bytes.extend([0, 1, b'I', b'M']);
-        // A name of two letters in the small form.
+        // The name has two letters and is in the small form.
         let name = [1, 0, 2, 0, b'f', b'f', 0, 0];
         let matrix = [
             element(6, &[9, 0, 0, 0, 0, 0, 0, 0]),

@@ -1,14 +1,14 @@
-//! Rows of numbers with a common width, read in any order: the data of networks.
+//! Rows of numbers with a common width, which can be read in any order. They are the data of networks.
 //!
-//! IDX and NPY files are mapped, so they may be larger than memory. Files that need decoding (compressed files, CSV,
+//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded (compressed files, CSV,
 //! MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `mod` | [`Rows`]: what is distinguished by the name of the file, validation, reading |
+//! | `mod` | [`Rows`]: formats by the name of the file, validation, reading |
 //! | `images` | folders of pictures |
 //! | `mat` | MATLAB's MAT files |
-//! | `write` | [`RowWriter`]: rows out |
+//! | `write` | [`RowWriter`]: writing rows |
 
 mod images;
 mod mat;
@@ -27,10 +27,10 @@ use crate::{Table, idx, npy};
 
 pub use write::{Number, RowFormat, RowWriter};
 
-/// Rows of numbers, every one finite.
+/// Rows of numbers. NaN represents a missing value, and all other values are finite.
 ///
-/// Unsigned bytes are grey levels, divided by 255. If no byte is above 1, they are booleans and stay unchanged. Other
-/// numbers are unchanged.
+/// Unsigned bytes are grey levels, which are divided by 255, unless no byte is above 1, in which case they are
+/// booleans. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -40,6 +40,7 @@ pub struct Rows {
     storage: Bytes,
     scale: f32,
     range: (f32, f32),
+    missing: usize,
     digest: String,
 }
 
@@ -54,21 +55,27 @@ impl std::fmt::Debug for Rows {
 }
 
 impl Rows {
-    /// Opens a file or a folder of pictures. The name determines the format: `.npy`; `.mat` (the first numeric matrix
-    /// of an uncompressed MAT 5 file, one record per column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number);
-    /// a folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
+    /// Opens a file or a folder of pictures. The name determines the format:
+    ///
+    /// - `.npy`;
+    /// - `.mat` for the first numeric matrix of an uncompressed MAT 5 file, with one record per column;
+    /// - `.csv`, `.txt`, `.tsv` and `.npz`, whose columns must be numeric;
+    /// - a folder for PNG and PGM pictures of one size, which are converted to grey levels;
+    /// - any other name for IDX.
+    ///
+    /// Each name may also end in `.gz`.
     ///
     /// # Errors
     /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
-    /// element that is not finite. The message names the location.
+    /// infinite element. The message contains the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
 
-    /// Like [`open`](Self::open), but with a limit on decompressed bytes.
+    /// Like [`open`](Self::open), but with a limit on the decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`open`](Self::open) does, and for a file beyond the limit.
+    /// Fails as [`open`](Self::open) does, and if the file exceeds the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -103,10 +110,10 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// The rows of a table of numeric columns.
+    /// Converts a table of numeric columns to rows.
     ///
     /// # Errors
-    /// Fails if a column contains words or a value is missing.
+    /// Fails if a column contains words or an infinite value.
     pub fn of_table(table: &Table) -> Result<Self, DataError> {
         let columns: Vec<&[f64]> = table
             .columns()
@@ -147,6 +154,7 @@ impl Rows {
         }
         let bytes = &storage[start..start + rows * width * element.width()];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut missing = 0;
         match element {
             Element::Byte => {
                 for &byte in bytes {
@@ -157,9 +165,13 @@ impl Rows {
             Element::Number { width: size, .. } => {
                 for (i, part) in bytes.chunks_exact(size).enumerate() {
                     let x = f64::from(element.number(part) as f32);
+                    if x.is_nan() {
+                        missing += 1;
+                        continue;
+                    }
                     if !x.is_finite() {
                         return fail(format!(
-                            "row {}, element {} is missing or not finite; remove the row or fill it in",
+                            "row {}, element {} is not finite; remove the row or correct it",
                             i / width + 1,
                             i % width + 1
                         ));
@@ -168,6 +180,9 @@ impl Rows {
                     high = high.max(x);
                 }
             }
+        }
+        if low > high {
+            return fail("every value is missing".to_owned());
         }
         let scale = match element {
             Element::Byte if high > 1.0 => 1.0 / 255.0,
@@ -187,38 +202,56 @@ impl Rows {
             start,
             scale,
             range: (low as f32 * scale, high as f32 * scale),
+            missing,
             digest,
             storage,
             source,
         })
     }
 
-    /// The file or folder.
+    /// Interprets bytes as counts instead of grey levels.
+    #[must_use]
+    pub fn of_counts(mut self) -> Self {
+        if self.scale != 1.0 {
+            // Division by a rounded 1/255 misses integers by a rounding error.
+            let whole = |x: f32| (x / self.scale).round();
+            self.range = (whole(self.range.0), whole(self.range.1));
+            self.scale = 1.0;
+        }
+        self
+    }
+
+    /// Returns the path of the file or folder.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Numbers in a row.
+    /// Returns the number of values per row.
     pub fn width(&self) -> usize {
         self.extents.iter().product()
     }
 
-    /// Extents of a row, the last index fastest: height and width of an image.
+    /// Returns the extents of a row with the last index fastest, such as the height and width of an image.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Smallest and largest number.
+    /// Returns the smallest and the largest value.
     pub fn range(&self) -> (f32, f32) {
         self.range
     }
 
-    /// Bytes in memory: 0 for a mapped file.
+    /// Returns the number of missing values.
+    pub fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// Returns the number of bytes in memory, which is 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -226,15 +259,15 @@ impl Rows {
         }
     }
 
-    /// Rejects results of a file that was changed in the meantime.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if the file was changed.
+    /// Fails if the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.storage.check_unchanged()
     }
 
-    /// A digest of shape and elements.
+    /// Returns a digest of the shape and the elements.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -242,7 +275,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// Panics if the row does not exist, or `out` does not have its width.
+    /// Panics if the row does not exist, or if `out` does not have the width of a row.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);
@@ -351,6 +384,26 @@ mod tests {
     }
 
     #[test]
+    fn missing_values_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gap.csv");
+        fs::write(&path, "a,b\n1,2\n3,\nNA,5\n").unwrap();
+        let rows = Rows::open(&path).unwrap();
+        assert_eq!((rows.missing(), rows.range()), (2, (1.0, 5.0)));
+        assert!(read(&rows, 1)[1].is_nan());
+    }
+
+    #[test]
+    fn bytes_may_be_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        fs::write(&path, idx(&[2, 2], &[0, 1, 7, 255])).unwrap();
+        let rows = Rows::open(&path).unwrap().of_counts();
+        assert_eq!(read(&rows, 1), [7.0, 255.0]);
+        assert_eq!(rows.range(), (0.0, 255.0));
+    }
+
+    #[test]
     fn truth_values_are_not_grey_levels() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bits");
@@ -374,14 +427,14 @@ mod tests {
         refused("labels", &idx(&[3], &[0, 1, 1]), "[3]");
         refused("none", &idx(&[0, 4], &[]), "[0, 4]");
         let mut floats = 1f32.to_le_bytes().to_vec();
-        floats.extend(f32::NAN.to_le_bytes());
+        floats.extend(f32::INFINITY.to_le_bytes());
         refused(
-            "nan.npy",
+            "infinite.npy",
             &npy("<f4", "(1, 2)", &floats),
             "row 1, element 2",
         );
         refused("cut.npy", &npy("<f4", "(2, 2)", &floats), "needs 16");
-        refused("gap.csv", b"a,b\n1,2\n3,\n", "row 2, element 2");
+        refused("gaps.csv", b"a,b\n,\n,\n", "every value is missing");
         let missing = Rows::open(&folder.path().join("nothing")).unwrap_err();
         assert!(missing.to_string().contains("nothing"), "{missing}");
     }

@@ -1,4 +1,4 @@
-//! Rows of numbers out: Writers of NPY and CSV files, row by row.
+//! Writes rows of numbers to NPY and CSV files, row by row.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -6,17 +6,17 @@ use std::marker::PhantomData;
 
 use crate::table_csv::quoted;
 
-/// A format for rows.
+/// The format of a file of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// A NumPy array of little-endian numbers in C order.
     Npy,
-    /// Comma-separated values under a line of names.
+    /// Comma-separated values with a header of column names.
     Csv,
 }
 
 impl RowFormat {
-    /// The format that a file's name requests: `.npy` or `.csv`.
+    /// Returns the format for a file name that ends in `.npy` or `.csv`, or `None` for other names.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {
@@ -27,12 +27,12 @@ impl RowFormat {
     }
 }
 
-/// A number in one of the supported precisions, single or double.
+/// A number type of single or double precision.
 pub trait Number: Copy + Display + PartialOrd {
-    /// NumPy's name of the type.
+    /// The name of the type in NumPy.
     const TYPE: &'static str;
 
-    /// Writes its bytes in little-endian order.
+    /// Writes the number in little-endian order.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -64,7 +64,7 @@ pub struct RowWriter<'w, T = f32> {
 }
 
 impl<'w, T: Number> RowWriter<'w, T> {
-    /// Writes the header of `rows` rows with the columns `names`.
+    /// Writes the header for `rows` rows with the columns `names`.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -85,7 +85,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
                     "{{'descr': '{}', 'fortran_order': False, 'shape': ({rows}, {width}), }}",
                     T::TYPE
                 );
-                // The data begin at a multiple of 64 bytes, and the header ends with a line end.
+                // The data start at a multiple of 64 bytes, and the header ends with a line end.
                 let start = 10 + header.len() + 1;
                 header += &" ".repeat(start.next_multiple_of(64) - start);
                 header.push('\n');
@@ -102,8 +102,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, in sequence. CSV has the shortest digits that give the same numbers when read, and an empty cell
-    /// for NaN.
+    /// Appends rows. A CSV cell contains the shortest digits that are read back to the same number, and is empty for
+    /// NaN.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -127,8 +127,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row after a cell with its name. The header must also have a name for this cell. A NumPy array has no
-    /// names.
+    /// Writes one row after a cell with the name of the row. The header must also have a name for this cell. A NumPy
+    /// array cannot contain names.
     ///
     /// # Errors
     /// Fails if the row cannot be written, or if the format is not CSV.
@@ -143,7 +143,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     fn cells(&mut self, mut between: &str, row: &[T]) -> io::Result<()> {
         for x in row {
             write!(self.out, "{between}")?;
-            // Missing values have an empty cell.
+            // The cell of a missing value is empty.
             if x.partial_cmp(x).is_some() {
                 write!(self.out, "{x}")?;
             }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(array.shape, [2, 2]);
         assert_eq!(array.data, values.map(f64::from));
 
-        // Digits that single precision has not.
+        // These digits do not fit into single precision.
         let mut out: Vec<u8> = Vec::new();
         let mut writer = RowWriter::new(&mut out, RowFormat::Npy, 1, &names).unwrap();
         writer.write(&[0.1f64, -1e-300]).unwrap();

@@ -1,4 +1,4 @@
-//! Graphs of regions: three formats of one graph, and how mistakes are reported.
+//! Tests graphs of regions: one graph in three formats, and messages about mistakes.
 
 use jensen_data::Adjacency;
 use proptest::prelude::*;
@@ -9,11 +9,11 @@ fn parse(text: &str) -> Adjacency {
 
 #[test]
 fn three_formats_of_one_graph() {
-    // A path 1 - 2 - 3 and the node 4 beside 2.
+    // The graph is the path 1 - 2 - 3 with the additional node 4 next to 2.
     let expected = [vec![1], vec![0, 2, 3], vec![1], vec![1]];
     let texts = [
         "4\n1 1 2\n2 3 1 3 4\n3 1 2\n4 1 2\n",
-        // Numbered from 0, in another order, on one line.
+        // This text is numbered from 0, in another order, and on one line.
         "4 # nodes\n2 1 1  0 1 1 1 3 0 2 3 3 1 1",
         r#"{"num": [1, 3, 1, 1], "adj": [2, 1, 3, 4, 2, 2], "N": 4}"#,
         "from,to\n1,2\n2,3\n4,2\n2,1\n",

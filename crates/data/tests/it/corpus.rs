@@ -1,4 +1,4 @@
-//! Corpora: from inputs to the file and back.
+//! Tests corpora, from the inputs to the file and back.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,6 @@ fn sources(
     Sources::new(paths, &settings)
 }
 
-/// Everything is kept.
 fn all(sources: &Sources) -> BuildSettings {
     BuildSettings {
         vocabulary: VocabularySettings::bags(),
@@ -37,7 +36,6 @@ fn make(
     Ok((Corpus::open(out)?, built))
 }
 
-/// The documents of a part, words and counts.
 fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
     let mut document = Document::default();
     (0..corpus.documents(part))
@@ -51,7 +49,7 @@ fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
         .collect()
 }
 
-/// Texts of made-up words, the first of them common and the later ones rare.
+/// Returns texts of invented words, of which the first are common and the later ones rare.
 fn texts(count: usize) -> Vec<String> {
     let mut state = 1u64;
     let mut next = move |below: u64| {
@@ -181,7 +179,7 @@ fn the_file_does_not_depend_on_threads_and_the_split_is_by_seed() {
             .unwrap();
         let (corpus, built) = pool.install(|| make(&sources, &out, &settings)).unwrap();
         assert_eq!(built.documents + built.heldout_documents, 5000);
-        // Within four standard deviations of a tenth.
+        // The number is within four standard deviations of a tenth of the documents.
         assert!((corpus.documents(Split::Heldout) as f64 - 500.0).abs() < 85.0);
         std::fs::read(out).unwrap()
     };
@@ -319,7 +317,7 @@ fn a_damaged_corpus_is_one_clear_error() {
     for length in (0..bytes.len()).step_by(7) {
         let error = open(&bytes[..length]).unwrap_err();
         assert!(
-            error.contains("cut short") || error.contains("not a corpus"),
+            error.contains("truncated") || error.contains("not a corpus"),
             "{length}: {error}"
         );
     }
@@ -327,7 +325,7 @@ fn a_damaged_corpus_is_one_clear_error() {
         let mut damaged = bytes.clone();
         damaged[i] ^= 1 << (i % 8);
         let error = open(&damaged).unwrap_err();
-        let said = ["cut short", "not a corpus", "damaged", "version"]
+        let said = ["truncated", "not a corpus", "damaged", "version"]
             .iter()
             .any(|word| error.contains(word));
         assert!(said, "{i}: {error}");
@@ -370,7 +368,7 @@ fn new_documents_are_read_in_old_words() {
         (2, 1, Some("x"))
     );
 
-    // A corpus with given words keeps their numbers.
+    // A corpus with given words keeps their order.
     let settings = BuildSettings {
         fixed: Some(words.to_vec()),
         ..BuildSettings::new(&read)
@@ -431,7 +429,6 @@ fn an_interrupted_build_leaves_nothing() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Files of a folder by name.
 fn files_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()
@@ -451,7 +448,7 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    // A few words in every line, and forty words of each file.
+    // Every line has a few common words, and every file has forty words of its own.
     let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
     let line = |file: usize, i: usize| {
         let common = (0..8).map(|j| format!("all{}", letter(j)));
@@ -467,14 +464,14 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
         let lines: String = (0..size).map(|i| line(number, i)).collect();
         std::fs::write(&texts[number], lines).unwrap();
     }
-    // Bags of two files with one list, which contains a word twice.
+    // The two files of bags share one list, which contains a word twice.
     let bags = [path("a.dat"), path("b.dat")];
     std::fs::write(&bags[0], "2 0:1 3:2\n1 1:4\n".repeat(20)).unwrap();
     std::fs::write(&bags[1], "3 0:1 2:2 4:1\n1 3:1\n".repeat(9)).unwrap();
     std::fs::write(path("vocab.txt"), "one\ntwo\nthree\ntwo\nfive\n").unwrap();
     for (inputs, table) in [
         (&texts[..], 1_000_000),
-        // Fewer words than one file has, or than all files have.
+        // The limits are below the number of words of one file, or of all files.
         (&texts[..], 20),
         (&texts[..], 60),
         (&bags[..], 1_000_000),
@@ -499,7 +496,7 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
                 out: &apart,
             };
             let found = build_apart(&workshop, shards, &mut |choice, tasks| {
-                // Whoever is last is first.
+                // The tasks run in reverse order.
                 let mut answers: Vec<_> = tasks
                     .iter()
                     .rev()

@@ -1,4 +1,4 @@
-//! Draws written as Stan CSV and NetCDF read back to the same bits.
+//! Tests that draws written as Stan CSV and NetCDF are read back to the same bits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use jensen_data::{
 };
 use netcdf_reader::NcFile;
 
-/// Variables of every rank and awkward numbers: each scalar is identified by its value.
+/// Returns draws of variables of every rank, with extreme numbers. Each scalar is identified by its value.
 fn table(draws: usize) -> DrawsTable {
     let variables = vec![
         DrawsVariable::new("mu", []),
@@ -363,7 +363,7 @@ fn netcdf_dimensions_are_shared_by_name_and_have_labels() {
     }
     let years = file.read_variable::<i64>("constant_data/x_dim_0").unwrap();
     assert_eq!(years.as_slice().unwrap(), [1990, 1991]);
-    // J is not the name of a dimension of the other data, where it stays a number like K.
+    // J is not the name of a dimension of the other data, so it remains a number like K.
     let size = file.read_variable::<i64>("constant_data/J").unwrap();
     assert_eq!(size.as_slice().unwrap(), [2]);
     assert!(file.variable("constant_data/K").is_ok());
@@ -392,7 +392,7 @@ fn names_that_the_formats_would_break_are_refused() {
 fn a_file_that_cannot_be_encoded_is_one_error_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.nc");
-    // The variable gets the name of a coordinate.
+    // The variable has the name of a coordinate.
     let table = DrawsTable::new(
         vec![DrawsVariable::new("draw", [])],
         vec![1.0],

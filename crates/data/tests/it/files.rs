@@ -1,4 +1,4 @@
-//! Atomic files, run folders, traces and the summary of a fit.
+//! Tests atomic writes, run folders, traces and the summary of a fit.
 
 use std::fs;
 use std::io::Write;
@@ -151,7 +151,7 @@ fn a_folder_of_someone_else_is_refused() {
         RunDir::open(dir.path())
             .unwrap_err()
             .to_string()
-            .contains("comes from a newer jensen (9.0)")
+            .contains("was written by a newer version of Jensen (9.0)")
     );
 }
 
@@ -380,7 +380,7 @@ fn a_folder_is_held_by_one_run_at_a_time() {
     assert!(RunDir::create(&file, "fit").is_err());
 }
 
-/// No system moves a file with such a name: this imitates a disk failure in the middle of the work.
+/// No operating system moves a file with this name, which imitates a disk failure in the middle of the work.
 #[test]
 fn a_fit_that_cannot_be_put_aside_is_where_it_was() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The readers receive arbitrary and damaged input: they return data or an error, and never panic.
+//! Tests that readers return data or an error for arbitrary and damaged input, and never panic.
 
 use jensen_data::{DataSet, Elements, Value};
 use proptest::collection::vec;
@@ -7,7 +7,6 @@ use proptest::prelude::*;
 const JSON: &str = r#"{"N": 3, "y": [1.5, -2e3, NaN], "M": [[1,2],[3,4]], "t": [{"1": 1, "2": [1, 2]}], "s": "-inf", "é": []}"#;
 const RDUMP: &str = "N <- 3L # n\ny <- c(1.5, -2e3, Inf)\nM <- structure(1:6, .Dim = c(2L, 3L))\n\"z\" <- integer(0); q <- 4:1\n";
 
-/// Shape and elements agree at all levels.
 fn consistent(value: &Value) -> bool {
     let size: usize = value.shape().iter().product();
     match value.elements() {
@@ -32,7 +31,6 @@ fn survive(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Replaces, inserts and removes bytes.
 fn damage(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for (at, kind, with) in edits {
@@ -47,7 +45,6 @@ fn damage(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// Pieces of both formats.
 fn token() -> impl Strategy<Value = Vec<u8>> {
     let pieces = [
         "{",
@@ -100,7 +97,7 @@ fn nested() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// The shape of nested lists if they are rectangular. Empty lists hide the levels below them.
+/// Returns the shape of nested lists, or `None` if they are not rectangular. Empty lists hide the levels below them.
 fn shape_of(value: &serde_json::Value) -> Option<Vec<usize>> {
     let serde_json::Value::Array(items) = value else {
         return Some(Vec::new());

@@ -1,4 +1,4 @@
-//! Stan JSON: accepted input, its values, and the errors for other input.
+//! Tests Stan JSON: accepted input with its values, and errors for all other input.
 
 use jensen_data::{DataError, DataSet, Elements, Value};
 
@@ -6,7 +6,7 @@ fn read(text: &str) -> DataSet {
     DataSet::from_json(text.as_bytes(), "data.json").unwrap_or_else(|e| panic!("{text}\n{e}"))
 }
 
-/// The message of a parse error without position and excerpt, and its line and column.
+/// Returns the message of a parse error without position and excerpt, with its line and column.
 fn refuse(text: &str) -> (String, usize, usize) {
     match DataSet::from_json(text.as_bytes(), "data.json") {
         Err(DataError::Parse(e)) => (e.message, e.line, e.column),

@@ -1,4 +1,4 @@
-//! Typed look-up: conversions, and messages for data that do not fit the model.
+//! Tests typed look-up: conversions, and messages about data that do not fit the model.
 
 use std::borrow::Cow;
 
@@ -153,9 +153,9 @@ fn columns_of_a_table_are_arrays() {
     assert_eq!(data.rows(), Some(3));
     assert_eq!(data.ints("k", &[3]).unwrap(), [2, 1, 2]);
     assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
-    // Words in alphabetical order: Andover, Choate.
+    // The words in alphabetical order are Andover and Choate.
     assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
-    // A column with an empty cell is not data, and the error for a program that needs it reports its location.
+    // A column with an empty cell is not data. The error for a program that needs it contains its location.
     assert!(data.get("gap").is_none());
     let why = data.refusal("gap").unwrap().to_string();
     assert!(

@@ -1,4 +1,4 @@
-//! Integration tests of `data`: one binary, a module for each subject.
+//! Integration tests of `jensen-data`, as one binary with one module per subject.
 
 mod adjacency;
 mod corpus;

@@ -1,4 +1,4 @@
-//! R dumps: accepted input, its values, and the errors for other input.
+//! Tests R dumps: accepted input with its values, and errors for all other input.
 
 use jensen_data::{DataError, DataFile, DataSet, Value};
 
@@ -46,7 +46,7 @@ fn values_are_read_and_reordered() {
     }
 }
 
-/// Files that cannot be read: text, message, line and column.
+/// Files that cannot be read, with the message, the line and the column.
 const WRONG: &[(&str, &str, usize, usize)] = &[
     (
         "a <- c(1, NA)",

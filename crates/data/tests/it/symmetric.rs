@@ -1,4 +1,4 @@
-//! Sparse symmetric matrices in their usual forms, and damaged ones.
+//! Tests sparse symmetric matrices in their usual formats, and damaged ones.
 
 use jensen_data::Symmetric;
 
@@ -51,7 +51,7 @@ fn damaged_files_are_reported() {
         ),
         (
             "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
-            "announces 2 entries",
+            "declares 2 entries",
         ),
         (
             "%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",

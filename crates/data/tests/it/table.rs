@@ -1,4 +1,4 @@
-//! Tables: accepted input, and reports of mistakes.
+//! Tests tables: accepted input, and messages about mistakes.
 
 use jensen_data::table_csv::{Header, parse};
 use jensen_data::{Cells, DataSet, Table};
@@ -14,7 +14,7 @@ fn error(text: &str) -> String {
         .to_string()
 }
 
-/// Numbers with NaN made comparable.
+/// Returns the numbers of a column, with `None` for NaN so that they can be compared.
 fn numbers(table: &Table, name: &str) -> Vec<Option<f64>> {
     let column = table.numbers(name).unwrap();
     column.iter().map(|x| (!x.is_nan()).then_some(*x)).collect()
@@ -45,11 +45,11 @@ fn separators_headers_quotes_and_missing_values() {
             "{separator:?}"
         );
     }
-    // Without a header, columns are numbered, and a number addresses a column.
+    // Without a header, columns are numbered, and a number refers to a column.
     let table = read("1,g\n2,b\n");
     assert_eq!(table.names(), ["V1", "V2"]);
     assert_eq!(numbers(&table, "1"), [Some(1.0), Some(2.0)]);
-    // Words alone in the first row are a header unless the caller decides otherwise.
+    // A first row that consists only of words is a header unless the caller decides otherwise.
     let table = parse(b"a,b\nc,d\n", "t.csv", Header::No).unwrap();
     assert_eq!(table.rows(), 2);
     let table = parse(b"1,2\n3,4\n", "t.csv", Header::Yes).unwrap();
@@ -106,7 +106,6 @@ fn words_among_numbers_are_pointed_at_when_numbers_are_asked_for() {
     assert!(message.contains("it has `x`, `rate`"), "{message}");
 }
 
-/// An NPY file in format version 1.
 fn npy(kind: &str, fortran: bool, shape: &str, body: &[u8]) -> Vec<u8> {
     let order = if fortran { "True" } else { "False" };
     let header = format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
@@ -143,8 +142,8 @@ fn arrays_of_numpy() {
     }
 }
 
-/// Written by `numpy.savez_compressed("a.npz", x=numpy.array([[1., 2.], [3., 4.]]), y=numpy.array([5, 6], "i1"))`,
-/// numpy 2.
+/// The file was written by `numpy.savez_compressed("a.npz", x=numpy.array([[1., 2.], [3., 4.]]), y=numpy.array([5, 6],
+/// "i1"))` of numpy 2.
 const NPZ: &str = include_str!("../numpy.npz.hex");
 
 #[test]
@@ -158,7 +157,7 @@ fn archives_of_numpy() {
     assert_eq!(table.names(), ["x1", "x2", "y"]);
     assert_eq!(table.numbers("x2").unwrap(), [2.0, 4.0]);
     assert_eq!(table.numbers("y").unwrap(), [5.0, 6.0]);
-    // A file cut at any position gives an error, never a panic.
+    // A file truncated at any position gives an error and never a panic.
     for end in 0..bytes.len() {
         assert!(Table::from_npz(&bytes[..end], "a.npz").is_err(), "{end}");
     }
@@ -188,7 +187,7 @@ proptest! {
     }
 }
 
-/// Finding columns, words and locations in the file takes time proportional to the size of the file.
+/// The time for finding columns, words and locations in the file must be proportional to the size of the file.
 #[test]
 fn wide_tables_take_no_more_time_than_long_ones() {
     use std::fmt::Write;
@@ -227,7 +226,7 @@ fn wide_tables_take_no_more_time_than_long_ones() {
     assert!(data.refusal("name39998").is_none());
 }
 
-/// A word contains no control codes for a terminal and no formula for a spreadsheet.
+/// A word must not contain control codes for a terminal or a formula for a spreadsheet.
 #[test]
 fn words_are_harmless_cells() {
     use jensen_data::table_csv::quoted;

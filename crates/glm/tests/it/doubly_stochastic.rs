@@ -1,4 +1,4 @@
-//! The generic form of the joint control variate, and Gaussian dropout.
+//! Tests of the generic form of the joint control variate, and of Gaussian dropout.
 
 use jensen_blackbox::records::{
     Batches, DoublyStochastic, Generic, GenericSettings, RecordError, RecordEstimator,
@@ -24,7 +24,6 @@ fn dropout(records: usize) -> GaussianDropout {
     GaussianDropout::new(features, labels, CLASSES, SD).unwrap()
 }
 
-/// `f(W; n, ε)` in plain loops.
 fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     let x = &numbers(1, records * COLUMNS)[n * COLUMNS..][..COLUMNS];
     let eta: Vec<f64> = w
@@ -38,7 +37,7 @@ fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     normaliser - eta[n * 5 % 3]
 }
 
-/// The second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
+/// Computes the second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
 fn expansion(records: usize, w: &[f64], n: usize, noise: &[f64]) -> (f64, f64) {
     let h = 1e-3;
     let at = |e: &[f64]| loss(records, w, n, e);
@@ -126,7 +125,8 @@ fn settings(estimator: RecordEstimator) -> GenericSettings {
     }
 }
 
-/// A linear objective in ε: the expansion is exact, so with a table at w joint has no noise.
+/// An objective that is linear in ε. The expansion is therefore exact, and with a table at w the joint estimator has no
+/// noise.
 struct Quadratic;
 
 impl DoublyStochastic for Quadratic {
@@ -139,7 +139,6 @@ impl DoublyStochastic for Quadratic {
     fn noise_dim(&self) -> usize {
         1
     }
-    /// `½ (w − n − ε)²`.
     fn add_gradient(
         &self,
         w: &[f64],
@@ -177,7 +176,7 @@ impl DoublyStochastic for Quadratic {
 
 #[test]
 fn joint_converges_to_the_last_digit_where_the_expansion_is_exact() {
-    // The optimum is 3.5; with a constant step size, naive and cv keep the noise of their batches.
+    // The optimum is 3.5. With a constant step size, naive and cv retain the noise of their batches.
     let end = |estimator| {
         let mut run = Generic::new(&Quadratic, 5, settings(estimator), vec![10.0]).unwrap();
         let mut state = run.init().unwrap();

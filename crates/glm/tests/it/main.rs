@@ -1,4 +1,4 @@
-//! Integration tests of `glm`: one binary, a module for each subject.
+//! Integration tests of `glm` in one binary, with a module for each subject.
 
 mod doubly_stochastic;
 mod ppca;

@@ -1,9 +1,9 @@
-//! Principal components by hand: the gradient of a record, and the variance of batches of them at the optimum.
+//! Comparisons of principal components with explicit formulas: the gradient of a record, and the variance of batches at
+//! the optimum.
 
 use jensen_density::{Lanes, LanesMut, RecordDensity};
 use jensen_glm::{Dense, Ppca};
 
-/// Six centred records of three columns.
 const RECORDS: [[f64; 3]; 6] = [
     [2.0, 1.0, -0.5],
     [-2.0, -1.0, 0.5],
@@ -17,7 +17,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The first eigenvector of the mean of xxᵀ, with its eigenvalue.
 fn principal() -> ([f64; 3], f64) {
     let (mut u, mut length) = ([1.0, 1.0, 0.0], 0.0);
     for _ in 0..500 {
@@ -35,7 +34,7 @@ fn principal() -> ([f64; 3], f64) {
 #[test]
 fn batches_vary_as_they_should_by_hand() {
     let model = Ppca::new(Dense::new(RECORDS.concat(), 3).unwrap(), 1, 1.0);
-    // One component: W = u √(λ − 1), M = λ.
+    // With one component, W = u √(λ − 1) and M = λ.
     let (u, lambda) = principal();
     assert!(lambda > 1.5);
     let w = u.map(|u| u * (lambda - 1.0).sqrt());
@@ -69,7 +68,8 @@ fn batches_vary_as_they_should_by_hand() {
             batches += 1.0;
         }
     }
-    // At the optimum the gradients of all records sum to zero: N²/B (N − B)/(N − 1) (E‖r‖²‖z‖² − ‖W M⁻¹‖²).
+    // At the optimum the gradients of all records sum to zero, so the variance is N²/B (N − B)/(N − 1) (E‖r‖²‖z‖² − ‖W
+    // M⁻¹‖²).
     let products = (0..6).map(|n| by_hand(n).1).sum::<f64>() / 6.0;
     let expected = 36.0 / 2.0 * (4.0 / 5.0) * (products - dot(&mean, &mean));
     assert!(

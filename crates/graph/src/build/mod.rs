@@ -1,8 +1,8 @@
-//! Constructors: shape checks, constant folding and local simplification.
+//! Constructors of nodes, with shape checks, constant folding and local simplification.
 //!
-//! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar definitions.
-//! Simplifications keep the value up to rounding and never turn a finite value into a non-finite one. `0 · x` becomes 0
-//! even if x might be infinite, because derivatives that are structurally zero must vanish.
+//! All nodes are built here, so no pass has to repeat these rules. Folding uses the scalar definitions of the slow
+//! evaluator. Simplifications preserve the value up to rounding and never turn a finite value into a non-finite one.
+//! They replace `0 · x` by 0 even if x might be infinite, because derivatives that are structurally zero must vanish.
 
 mod simplify;
 mod structure;
@@ -11,7 +11,7 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
-/// A derivative that is zero almost everywhere.
+/// The derivative of an operation whose derivative is zero almost everywhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
 
@@ -34,12 +34,12 @@ macro_rules! binary {
 }
 
 impl Graph {
-    /// A new per-lane input of `len` elements (a draw, a tangent).
+    /// Creates a per-lane input of `len` elements, such as a draw or a tangent.
     pub fn input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// A new input of `len` elements with one value for all lanes. Its gradient is a sum over lanes.
+    /// Creates an input of `len` elements that has one value for all lanes. Its gradient is a sum over lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }
@@ -50,16 +50,16 @@ impl Graph {
         self.push(Op::Input(slot), &[], Shape::fixed(len))
     }
 
-    /// The node of input `slot`.
+    /// Returns the node of input `slot`.
     pub fn input_node(&mut self, slot: usize) -> NodeId {
         let len = self.inputs[slot].len;
         self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
     }
 
-    /// A record column of `width` numbers for each record.
+    /// Creates a record column with `width` numbers per record.
     ///
     /// # Panics
-    /// Panics if the numbers do not fill whole records, or `width` is zero.
+    /// Panics if the numbers do not fill whole records, or if `width` is zero.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),
@@ -72,22 +72,22 @@ impl Graph {
         self.push(Op::Record(id), &[], Shape::per_record(width))
     }
 
-    /// A record column of element indices, for [`gather_record`](Self::gather_record).
+    /// Creates a record column of element indices, for [`gather_record`](Self::gather_record).
     pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
         self.intern_record(RecordColumn::Indices(indices.into()))
     }
 
-    /// The number of records in the batch, as a value.
+    /// Returns the number of records in the batch, as a node.
     pub fn records_in_batch(&mut self) -> NodeId {
         self.push(Op::RecordCount, &[], Shape::SCALAR)
     }
 
-    /// A constant scalar.
+    /// Creates a constant scalar.
     pub fn constant(&mut self, value: f64) -> NodeId {
         self.vector(&[value])
     }
 
-    /// A constant table.
+    /// Creates a constant vector.
     pub fn vector(&mut self, values: &[f64]) -> NodeId {
         let id = self.intern_const(values);
         self.push(Op::Const(id), &[], Shape::fixed(values.len()))
@@ -106,11 +106,11 @@ impl Graph {
         self.uniform_value(id) == Some(value)
     }
 
-    /// The shape of an elementwise result. Scalars broadcast, and all other shapes must be equal.
+    /// Returns the shape of an elementwise result. Scalars broadcast, and all other shapes must be equal.
     ///
     /// # Panics
-    /// Panics if the shapes do not agree, which is a bug in the caller (the front ends check sizes
-    /// and report errors).
+    /// Panics if the shapes do not agree. This is a bug in the caller, because the front ends check sizes and report
+    /// errors.
     pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
         let mut shape = Shape::SCALAR;
         for &arg in args {
@@ -127,7 +127,7 @@ impl Graph {
         shape
     }
 
-    /// An elementwise operation, in which scalars broadcast against the other shape.
+    /// Applies an elementwise operation. Scalars are broadcast to the shape of the other arguments.
     pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
         let shape = self.broadcast_shape(args);
@@ -159,7 +159,6 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// The elementwise operation of a node, if it is one.
     pub(crate) fn elem_op(&self, id: NodeId) -> Option<ElemOp> {
         match self.op(id) {
             Op::Elem(op) => Some(op),
@@ -168,45 +167,44 @@ impl Graph {
     }
 
     unary! {
-        /// `-x`.
+        /// Returns `-x`.
         neg => Neg;
-        /// `1 / x`.
+        /// Returns `1 / x`.
         recip => Recip;
-        /// `x²`.
+        /// Returns `x²`.
         square => Square;
-        /// `√x`.
+        /// Returns `√x`.
         sqrt => Sqrt;
-        /// `eˣ`.
+        /// Returns `eˣ`.
         exp => Exp;
-        /// `log x`.
+        /// Returns `log x`.
         log => Log;
     }
 
     binary! {
-        /// `x + y`.
+        /// Returns `x + y`.
         add => Add;
-        /// `x - y`.
+        /// Returns `x - y`.
         sub => Sub;
-        /// `x · y`.
+        /// Returns `x · y`.
         mul => Mul;
-        /// `x / y`.
+        /// Returns `x / y`.
         div => Div;
-        /// `xʸ`.
+        /// Returns `xʸ`.
         pow => Pow;
     }
 
-    /// `c ≠ 0 ? x : y`, elementwise.
+    /// Returns x at elements where c is not zero, and y at all others.
     pub fn select(&mut self, c: NodeId, x: NodeId, y: NodeId) -> NodeId {
         self.elem(ElemOp::Select, &[c, x, y])
     }
 
-    /// `c · x` for a number c.
+    /// Returns `c · x` for a number c.
     pub fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
         let c = self.constant(c);
         self.mul(c, x)
     }
 
-    /// The standard normal density.
     pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
         let s = self.square(x);
         let h = self.scale(-0.5, s);

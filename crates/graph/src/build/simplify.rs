@@ -1,10 +1,10 @@
-//! Local simplification of elementwise operations.
+//! Simplifies elementwise operations locally.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// `x` widened to `shape`, if an identity drops the other operand, which is wider.
+    /// Repeats `x` to `shape` if an identity drops the other operand and that operand is wider.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -13,8 +13,8 @@ impl Graph {
         }
     }
 
-    /// Returns b for `(a + b) − a`, or for elements of that sum minus elements of a. This is exact even if a is so
-    /// large that the difference would be pure rounding error, as for effects around a location with a tiny scale.
+    /// Returns b for `(a + b) − a`, or for elements of that sum minus the same elements of a. The result is exact even
+    /// if a is so large that only rounding error would remain, as for effects around a location with a tiny scale.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -48,8 +48,8 @@ impl Graph {
         Some(self.gather(rest, &indices))
     }
 
-    /// Combines the scalars if one scalar is added to a vector and another is then added or subtracted. A pivot is
-    /// subtracted from each element, which preserves digits.
+    /// Combines two scalars that are added to a vector, or subtracted from it, one after the other. A pivot is kept,
+    /// because subtracting it from each element preserves digits.
     fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
         use ElemOp::{Add, Pivot, Sub};
         let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
@@ -73,7 +73,7 @@ impl Graph {
         {
             return None;
         }
-        // Signs of the scalar, of the vector, and within the vector of its own scalar and the rest.
+        // The signs of the scalar and of the vector, and within the vector the signs of its own scalar and of the rest.
         let (scalar_first, own_first) = (scalar == x, own == a);
         let negative = |op: ElemOp, first: bool| op == Sub && !first;
         let minus_vector = negative(op, !scalar_first);
@@ -95,7 +95,7 @@ impl Graph {
         })
     }
 
-    /// Returns x if a node is log Γ(x), even behind an index.
+    /// Returns x if the node is log Γ(x) or a gather of log Γ(x).
     fn under_lgamma(&mut self, id: NodeId) -> Option<NodeId> {
         let is_lgamma = |graph: &Self, id: NodeId| graph.elem_op(id) == Some(ElemOp::Lgamma);
         if is_lgamma(self, id) {
@@ -112,8 +112,8 @@ impl Graph {
         Some(self.gather(self.args(table)[0], &indices))
     }
 
-    /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. For large a, each term is so much larger than the
-    /// difference that only rounding would remain.
+    /// Returns log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. If a is large, both terms are so much larger
+    /// than their difference that only rounding error would remain.
     fn gamma_step(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let (p, q) = (self.under_lgamma(x)?, self.under_lgamma(y)?);
         let step = |graph: &Self, sum: NodeId, base: NodeId| {
@@ -141,8 +141,8 @@ impl Graph {
     }
 
     /// Takes the logarithm of a concatenation part by part, if some parts are constants that contain zeros. The
-    /// derivative of the logarithm at zero is infinite, and its product with a derivative of zero is NaN. The logarithm
-    /// of a constant part has no derivative, so taking parts separately avoids this.
+    /// derivative of the logarithm at zero is infinite, and its product with a derivative of zero would be NaN. The
+    /// logarithm of a constant part has no derivative.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))
@@ -163,10 +163,9 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables that are read at more indices than they have elements, such as `sd *
-    /// z[group]`. The operation is applied to the tables, and its results are read. Unread elements must not affect
-    /// derivatives, which are multiplied by zero there. Only for sums and products are these finite for any values of
-    /// the elements.
+    /// Applies an operation to tables instead of to the elements gathered from them, if more elements are gathered than
+    /// the tables have, as in `sd * z[group]`. Elements that are not gathered must not affect derivatives, which are
+    /// multiplied by zero there. Only the derivatives of sums and products are finite for all values of the elements.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,
@@ -210,7 +209,7 @@ impl Graph {
             return None;
         }
         if span < table.len {
-            // For a table that is part of a larger one, such as all parameters, only the part that is read.
+            // If a table is part of a larger one, such as the vector of all parameters, only that part is used.
             for source in &mut sources {
                 if !self.shape(*source).is_scalar() {
                     *source = self.slice(*source, low as usize, span as usize);
@@ -263,7 +262,7 @@ impl Graph {
                 if let Some(sum) = self.scalars_together(Add, x, y) {
                     return Some(sum);
                 }
-                // A fixed order for commutative operations, so that equal sums are recognised.
+                // Commutative operations have a fixed order of arguments, so that equal sums are recognised.
                 (y < x).then(|| self.elem(Add, &[y, x]))
             }
             (Sub, &[x, y]) => {
@@ -301,7 +300,7 @@ impl Graph {
                         }
                         _ => {}
                     }
-                    // c · (d · z) = (c d) · z for scalar constants.
+                    // The identity c · (d · z) = (c d) · z for scalar constants.
                     if let (Some(c), Some(Mul)) = (self.scalar_value(a), arg_op(self, b)) {
                         let (p, q) = (self.args(b)[0], self.args(b)[1]);
                         for (d, z) in [(p, q), (q, p)] {
@@ -341,7 +340,7 @@ impl Graph {
                     return Some(self.widen(zero, shape));
                 }
                 if let Some(c) = self.scalar_value(y) {
-                    // Exact for powers of two, one rounding otherwise.
+                    // The reciprocal is exact for powers of two, and rounded once otherwise.
                     let r = self.constant(1.0 / c);
                     return Some(self.mul(x, r));
                 }
@@ -353,8 +352,8 @@ impl Graph {
                 }
                 None
             }
-            // Scalars keep products by 0 or 1 in this form, so that unrolled copies of one loop
-            // body have one structure; the vector they are joined to is simplified.
+            // Scalars keep products by 0 or 1, so that unrolled copies of one loop body have the same structure. The
+            // vector that later contains them is simplified.
             (Fma, &[x, y, z]) if !shape.is_scalar() && self.is_uniform(z, 0.0) => {
                 let product = self.mul(x, y);
                 Some(self.widen(product, shape))

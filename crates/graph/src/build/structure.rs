@@ -1,4 +1,4 @@
-//! Constructors of structural operations: gathers and scatters, reductions, matrices.
+//! Constructors of structural operations: gathers, scatters, reductions and matrix operations.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::ops::{
     ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap, ScatterMaps, Solver, structural,
 };
 
-/// Constants of at most this many elements are folded by evaluating structural operations.
+/// The largest number of elements of a constant that is folded by evaluating structural operations.
 const FOLD_LIMIT: usize = 1 << 22;
 
 impl Graph {
-    /// A scalar repeated to `shape`.
+    /// Repeats a scalar to `shape`.
     pub fn broadcast(&mut self, x: NodeId, shape: Shape) -> NodeId {
         assert!(self.shape(x).is_scalar(), "only scalars broadcast");
         if shape.is_scalar() {
@@ -23,7 +23,7 @@ impl Graph {
         self.push(Op::Broadcast, &[x], shape)
     }
 
-    /// `out[i] = x[index[i]]`.
+    /// Gathers elements: `out[i] = x[index[i]]`.
     ///
     /// # Panics
     /// Panics if an index is out of range, which is a bug in the caller.
@@ -56,7 +56,7 @@ impl Graph {
                 return self.broadcast(source, Shape::fixed(index.len()));
             }
             Op::Concat => {
-                // An element of a concatenation is an element of one part.
+                // An element of a concatenation is an element of one of its parts.
                 if let Some(result) = self.gather_from_part(x, index) {
                     return result;
                 }
@@ -85,18 +85,18 @@ impl Graph {
         None
     }
 
-    /// Elements `start .. start + len` of x.
+    /// Returns the elements `start .. start + len` of x.
     pub fn slice(&mut self, x: NodeId, start: usize, len: usize) -> NodeId {
         let index: Vec<u32> = (start as u32..(start + len) as u32).collect();
         self.gather(x, &index)
     }
 
-    /// Element `i` of x as a scalar.
+    /// Returns element `i` of x as a scalar.
     pub fn element(&mut self, x: NodeId, i: usize) -> NodeId {
         self.gather(x, &[i as u32])
     }
 
-    /// `out[r] = x[index of record r]`.
+    /// Gathers elements by record: `out[r] = x[index of record r]`.
     pub fn gather_record(&mut self, x: NodeId, index: crate::ir::RecordId) -> NodeId {
         assert!(!self.shape(x).record, "gather from a fixed-size value");
         let RecordColumn::Indices(indices) = self.record_data(index) else {
@@ -110,7 +110,7 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Zeros of length `len` plus every source at its indices.
+    /// Adds the elements of every source at the indices of its map to a vector of `len` zeros.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()
@@ -124,7 +124,7 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            // Iteratively, because with tens of thousands of parts a recursion over the remainder would copy it each
+            // The loop is iterative. With tens of thousands of parts, a recursion over the remainder would copy it each
             // time.
             let (head, mut left) = sources.split_at(MAX_SCATTER);
             let mut sum = self.scatter(head, len);
@@ -161,7 +161,7 @@ impl Graph {
         self.push(Op::Scatter(maps), &args, shape)
     }
 
-    /// `out[index[i]] += x[i]` into zeros of length `len`.
+    /// Adds elements at indices to a vector of `len` zeros: `out[index[i]] += x[i]`.
     pub fn scatter_add(&mut self, x: NodeId, index: &[u32], len: usize) -> NodeId {
         assert!(
             index.iter().all(|&i| (i as usize) < len),
@@ -176,7 +176,6 @@ impl Graph {
         self.scatter(&[(x, ScatterMap::Index(id))], len)
     }
 
-    /// x as (scalar factor, rest), if it is such a product.
     pub(super) fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
             return None;
@@ -189,7 +188,7 @@ impl Graph {
         }
     }
 
-    /// The arguments in sequence.
+    /// Concatenates values.
     pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::with_capacity(parts.len());
         for &part in parts {
@@ -240,7 +239,6 @@ impl Graph {
         merged
     }
 
-    /// A single gather, if every part selects from the same value.
     fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
         let source = match self.op(parts[0]) {
             Op::Gather(_) => self.args(parts[0])[0],
@@ -258,7 +256,7 @@ impl Graph {
         Some(self.gather(source, &index))
     }
 
-    /// The largest element.
+    /// Returns the largest element.
     pub fn max(&mut self, x: NodeId) -> NodeId {
         if self.shape(x).is_scalar() {
             return x;
@@ -266,7 +264,7 @@ impl Graph {
         self.structural(Op::Max, &[x], Shape::SCALAR)
     }
 
-    /// Cumulative sums from the front.
+    /// Returns the cumulative sums from the first element on.
     pub fn cumsum(&mut self, x: NodeId) -> NodeId {
         self.directed_cumsum(x, false)
     }
@@ -280,13 +278,13 @@ impl Graph {
         self.structural(Op::CumSum { reverse }, &[x], shape)
     }
 
-    /// The sum over lanes, as a shared value.
+    /// Sums a per-lane value over all lanes. The result is a shared value.
     pub fn lane_sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         self.push(Op::LaneSum, &[x], shape)
     }
 
-    /// A matrix product.
+    /// Multiplies two matrices.
     pub fn matmul(&mut self, left: NodeId, right: NodeId, dims: MatMul) -> NodeId {
         assert_eq!(
             self.shape(left),
@@ -310,7 +308,7 @@ impl Graph {
         })
     }
 
-    /// The transpose of a column-major `rows × cols` matrix.
+    /// Transposes a column-major `rows × cols` matrix.
     pub fn transpose(&mut self, x: NodeId, rows: usize, cols: usize) -> NodeId {
         let index: Vec<u32> = (0..rows)
             .flat_map(|r| (0..cols).map(move |c| (c * rows + r) as u32))
@@ -318,12 +316,12 @@ impl Graph {
         self.gather(x, &index)
     }
 
-    /// The lower Cholesky factor of an `n × n` matrix (its lower triangle is read).
+    /// Returns the lower Cholesky factor of an `n × n` matrix, of which only the lower triangle is read.
     pub fn cholesky(&mut self, x: NodeId, n: usize) -> NodeId {
         self.structural(Op::Cholesky { n: n as u32 }, &[x], Shape::fixed(n * n))
     }
 
-    /// `L X = B` (or `Lᵀ X = B`) for X.
+    /// Solves `L X = B` (or `Lᵀ X = B`) for X.
     pub fn tri_solve(
         &mut self,
         l: NodeId,
@@ -343,7 +341,7 @@ impl Graph {
         self.structural(op, &[l, b], Shape::fixed(n * cols))
     }
 
-    /// X if B is the product `L X` with a factor that is zero above its diagonal.
+    /// Returns X if B is the product `L X` and L is zero above its diagonal.
     fn unmultiplied(&self, l: NodeId, b: NodeId, n: usize, cols: usize) -> Option<NodeId> {
         let plain = MatMul {
             m: n as u32,
@@ -358,7 +356,7 @@ impl Graph {
         is_made.then(|| self.args(b)[1])
     }
 
-    /// `A X = B` (or `Aᵀ X = B`) for X.
+    /// Solves `A X = B` (or `Aᵀ X = B`) for X.
     pub fn solve(
         &mut self,
         a: NodeId,
@@ -375,18 +373,19 @@ impl Graph {
         self.structural(op, &[a, b], Shape::fixed(n * cols))
     }
 
-    /// `log |det A|`.
+    /// Returns `log |det A|`.
     pub fn log_abs_det(&mut self, a: NodeId, n: usize) -> NodeId {
         self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
     }
 
-    /// Eigenvalues of a symmetric matrix, followed by its eigenvectors.
+    /// Returns the eigenvalues of a symmetric `n × n` matrix, followed by its eigenvectors.
     pub fn eigen_sym(&mut self, a: NodeId, n: usize) -> NodeId {
         let op = Op::EigenSym { n: n as u32 };
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
     }
 
-    /// Eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, in the layout of [`Op::Eigen`].
+    /// Returns the eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, in the layout of
+    /// [`Op::Eigen`].
     pub fn eigen(&mut self, a: NodeId, n: usize, hermitian: bool) -> NodeId {
         let op = Op::Eigen {
             n: n as u32,
@@ -395,8 +394,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
     }
 
-    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, concatenated in one
-    /// vector, or its derivatives of the given order.
+    /// Evaluates the hypergeometric function, or its derivatives of the given order. `x` is one vector with `above`
+    /// numerators, `below` denominators and the argument of the function.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,
@@ -413,11 +412,11 @@ impl Graph {
         self.structural(op, &[x], Shape::fixed(len))
     }
 
-    /// The results of a solver at its vector of arguments.
+    /// Returns the results of a solver for the vector `x` of its arguments.
     ///
     /// # Panics
-    /// Panics if the body does not have the form of its kind, or `x` does not have its length, which are bugs in the
-    /// caller.
+    /// Panics if the body does not have the form that its kind requires, or if `x` does not have the required length.
+    /// Both are bugs in the caller.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");
@@ -466,8 +465,8 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// Builds the node `op(args)` again in this graph with the constructors' folding and simplification. Passes rebuild
-    /// with it. The ids in `op` must already belong to this graph.
+    /// Rebuilds the node `op(args)` in this graph, with the folding and simplification of the constructors. The ids in
+    /// `op` must already belong to this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

@@ -1,17 +1,17 @@
-//! Sums over elements. Sums of expressions that are linear in columns of data. Such a sum has few terms, whose factors
-//! are known once the data are.
+//! Builds sums over elements, and simplifies sums of expressions that are linear in columns of data. A sum of this kind
+//! has few terms, whose factors are known once data are bound.
 //!
-//! A Poisson regression, for example, needs Σ y η. With η = X b this is (X'y)·b with gradient X'y, instead of a pass
-//! over all rows for value and gradient.
+//! A Poisson regression, for example, needs Σ y η. With η = X b, the sum is (Xᵀy)·b and its gradient is Xᵀy, so neither
+//! needs a pass over all rows.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
-/// A longer expression is not a linear predictor.
+/// The largest number of terms of a linear predictor. Longer expressions are not treated as linear.
 const MOST_TERMS: usize = 256;
 
 impl Graph {
-    /// The sum of all elements, also over records.
+    /// Returns the sum of all elements, over all records if x runs along the record axis.
     pub fn sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         if shape.is_scalar() {
@@ -38,7 +38,7 @@ impl Graph {
             Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
                 let (a, b) = (self.args(x)[0], self.args(x)[1]);
                 let parts = [a, b];
-                // A pivot is subtracted from each element for the sake of digits that a difference of sums would not have.
+                // A pivot is subtracted from each element, because a difference of sums would lose digits.
                 let pivoted = parts
                     .iter()
                     .any(|&part| self.elem_op(part) == Some(ElemOp::Pivot));
@@ -78,8 +78,8 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// A product as (scalar, rest), if one factor is a scalar, or one factor is data and the other a product with a
-    /// scalar.
+    /// Splits a product into a scalar and the rest. Either one factor is a scalar, or one factor is data and the other
+    /// is a product with a scalar.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -89,7 +89,6 @@ impl Graph {
         Some((scalar, self.mul(data, rest)))
     }
 
-    /// The constant factor of a product of two vectors, and the other factor.
     pub(crate) fn data_factor(&self, product: NodeId) -> Option<(NodeId, NodeId)> {
         let [a, b] = self.args(product)[..] else {
             return None;
@@ -106,8 +105,9 @@ impl Graph {
         }
     }
 
-    /// Whether a vector is a sum of columns of data times scalars, of long matrices of data times vectors, and of
-    /// elements of much shorter vectors, possibly times data, so that its sum has few terms.
+    /// Returns whether the sum of a vector has few terms. The terms of the vector may be products of columns of data
+    /// and scalars, products of long matrices of data and vectors, and elements of much shorter vectors, with or
+    /// without a factor of data.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
         if shape.record || (shape.len as usize) < SHORTEST {
@@ -121,7 +121,7 @@ impl Graph {
                 return false;
             }
             if self.elem_op(at) == Some(ElemOp::Pivot) {
-                // It is subtracted for the sake of digits.
+                // The subtraction of each element preserves digits.
                 return false;
             }
             if self.shape(at).is_scalar() {
@@ -130,7 +130,7 @@ impl Graph {
             let args = self.args(at);
             match self.op(at) {
                 Op::Elem(ElemOp::Neg | ElemOp::Add) => open.extend(args),
-                // Data minus a predictor are residuals, and a difference of sums would lose their digits.
+                // Data minus a predictor are residuals. A difference of sums would lose their digits.
                 Op::Elem(ElemOp::Sub)
                     if args.iter().all(|arg| self.constant_value(*arg).is_none()) =>
                 {
@@ -154,7 +154,6 @@ impl Graph {
         true
     }
 
-    /// The weighted sum of the elements of a [linear](Self::is_linear) expression.
     fn sum_of_linear(&mut self, x: NodeId, weights: &[f64]) -> NodeId {
         if self.shape(x).is_scalar() {
             let total = sum_of_numbers(weights.iter().copied());
@@ -220,7 +219,6 @@ impl Graph {
         self.sum(product)
     }
 
-    /// The number of elements of a shape, as a value.
     pub(crate) fn element_count(&mut self, shape: Shape) -> NodeId {
         let len = self.constant(f64::from(shape.len));
         if shape.record {
@@ -230,7 +228,7 @@ impl Graph {
         len
     }
 
-    /// The sum of several values as a balanced tree.
+    /// Returns the sum of several values, added in a balanced tree.
     pub fn add_all(&mut self, terms: &[NodeId]) -> NodeId {
         match *terms {
             [] => self.constant(0.0),
@@ -244,7 +242,7 @@ impl Graph {
     }
 }
 
-/// Neumaier's compensated sum, because folding must be as precise as the engine.
+/// Computes Neumaier's compensated sum, because folding must be as precise as the engine.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

@@ -1,10 +1,10 @@
-//! Independent elements of a group: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
+//! Recentres independent elements of a group: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
 
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};
 
-/// The coordinates of a group that have a power, and their replacements. `None` if no element has a power. `own` are
-/// all coordinates.
+/// Returns the coordinates of a group that have a power, with their replacements, or `None` if no element has a power.
+/// `own` contains all coordinates of the group.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

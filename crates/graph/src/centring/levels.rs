@@ -1,15 +1,14 @@
-//! Dependence between groups, and their order.
+//! Finds which groups depend on each other, and sorts the groups into levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// Largest number of nodes in a location or a scale, times coordinates. Jensen does not search for groups in larger
-/// graphs.
+/// The largest product of the number of nodes in a location or scale and the number of coordinates. A graph with a
+/// larger product is not searched for groups.
 const EFFORT: usize = 1 << 26;
 
-/// The coordinates that a node depends on.
 pub(super) struct Reach<'a> {
     graph: &'a Graph,
     dim: usize,
@@ -25,7 +24,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The coordinates below a node. `None` if the search is too expensive.
+    /// Returns `None` if the search is too expensive.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {
@@ -57,10 +56,11 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Largest number of levels of a hierarchy. Longer structures are chains in time, whose elements follow one another.
+/// The largest number of levels of a hierarchy. A deeper structure is a chain in time, in which each element depends on
+/// the one before it.
 const LEVELS: usize = 6;
 
-/// Groups by levels, from the ground up. If groups depend on each other, the first of them is omitted. Chains are
+/// Sorts groups into levels, lowest first. If two groups depend on each other, the first one is omitted. Chains are
 /// omitted together with all groups on which they depend.
 pub(super) fn levels(mut groups: Vec<(Group, BTreeSet<u32>)>) -> Vec<Vec<Group>> {
     let mut levels: Vec<Vec<(Group, BTreeSet<u32>)>> = Vec::new();

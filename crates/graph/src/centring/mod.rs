@@ -1,16 +1,16 @@
-//! Finds hierarchies in a graph, and builds the same density over coordinates relative to their group.
+//! Finds hierarchies in a graph, and builds the same density in coordinates relative to their group.
 //!
-//! Elements θ whose location μ and scale σ are functions of other coordinates form funnels: if the data say little
-//! about θ, its spread follows σ. Over θ̃ with
+//! Elements θ whose location μ and scale σ depend on other coordinates form funnels: if the data say little about θ,
+//! its spread follows σ. The change of variables
 //!
 //! ```text
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
-//! they vanish for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀ is a
-//! typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the
-//! same posterior: The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of Gorinova, Moore
-//! and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
+//! removes the funnel for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀
+//! is a typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). The posterior
+//! of θ is the same for all powers. The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of
+//! Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
 //!
 //! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), then z itself is reparameterised, with location 0
 //! and scale 1/τ. At the power 0, τ z is a coordinate.
@@ -19,9 +19,9 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `levels` | what groups depend on, and their order |
-//! | `elements` | elements that scatter each by itself |
-//! | `vectors` | vectors that scatter as one |
+//! | `levels` | dependence between groups, and their order |
+//! | `elements` | independent elements |
+//! | `vectors` | vectors with a joint prior |
 
 mod elements;
 mod levels;
@@ -39,12 +39,12 @@ use crate::scalar::evaluate;
 use levels::{Reach, levels};
 pub use vectors::Site;
 
-/// The spread of values.
+/// The spread of the prior of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Independent elements with this positive scale, which is one number, or one per element.
+    /// A positive scale of independent elements, which is one number or one number per element.
     Scale(NodeId),
-    /// A vector whose covariance has this factor: the lower triangle of a matrix in column-major order.
+    /// The lower Cholesky factor of the covariance of a vector, as a column-major matrix.
     Factor(NodeId),
 }
 
@@ -56,7 +56,8 @@ impl Spread {
     }
 }
 
-/// Values to which the program gives a location and a scale. Both have the same length or are scalars.
+/// Values to which the program gives a location and a scale. Location and scale each have the same length as the
+/// values, or are scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scattered {
     /// The values.
@@ -68,19 +69,18 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// The nodes of values, location and spread.
+    /// Returns the nodes of the values, the location and the spread.
     pub fn nodes(&self) -> [NodeId; 3] {
         [self.values, self.location, self.spread.node()]
     }
 
-    /// A copy for another graph.
+    /// Returns mutable references to these nodes, so that they can be mapped to another graph.
     pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
         let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
         [&mut self.values, &mut self.location, spread]
     }
 }
 
-/// Coordinates with a location and a scale.
 #[derive(Clone, Debug)]
 struct Group {
     coordinates: Vec<u32>,
@@ -94,54 +94,56 @@ impl Group {
     }
 }
 
-/// The groups of a log density. The groups of a level depend only on coordinates of lower levels or outside groups.
+/// The groups of coordinates of a log density, sorted into levels. The groups of a level depend only on coordinates
+/// that belong to lower levels or to no group.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     graph: Graph,
     levels: Vec<Vec<Group>>,
-    /// Coordinates that the program itself declares in non-centred form.
     by_hand: BTreeSet<u32>,
 }
 
-/// A coordinate of a group at a point.
+/// The prior of one coordinate of a group at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     /// The location of the element.
     pub location: f64,
-    /// The logarithm of its scale.
+    /// The logarithm of its prior scale.
     pub log_scale: f64,
     /// The standard deviation of its prior.
     pub prior: f64,
-    /// Whether the program non-centres it.
+    /// Whether the program itself declares the coordinate in non-centred form.
     pub by_hand: bool,
 }
 
-/// The parametrisation of a coordinate of a group.
+/// The parameterisation of one coordinate of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// The coordinate.
+    /// The index of the coordinate.
     pub coordinate: u32,
-    /// λ: 1 for centred, 0 for non-centred.
+    /// The power λ, which is 1 for a centred coordinate and 0 for a non-centred one.
     pub lambda: f64,
-    /// log σ₀.
+    /// The logarithm of σ₀.
     pub log_scale: f64,
 }
 
-/// A log density over recentred coordinates, with the maps to and from them.
+/// A log density in recentred coordinates, with the maps to and from the original coordinates.
 #[derive(Clone, Debug)]
 pub struct Recentred {
     /// The log density with the log-Jacobian, as a graph of the same form as the original.
     pub density: Graph,
-    /// θ from θ̃.
+    /// θ as a function of θ̃.
     forward: Graph,
-    /// θ̃ from θ.
+    /// θ̃ as a function of θ.
     backward: Graph,
 }
 
 impl Hierarchy {
-    /// The groups among `scattered` in a graph whose first input contains the coordinates and whose first output is the
-    /// log density; `None` if there are none. Only two kinds of values count: coordinates, each of them once, and
-    /// values with location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
+    /// Finds the groups among `scattered`, or returns `None` if there are none. The first input of the graph contains
+    /// the coordinates, and its first output is the log density.
+    ///
+    /// Two kinds of values can form a group: coordinates, each of which may occur once, and values with location 0 and
+    /// scale 1 that are multiplied by a quantity that depends on other coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -196,7 +198,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate of independent elements, at a point.
+    /// Returns the priors of all independent elements at the point `z`, by coordinate.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -225,8 +227,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates. Coordinates without a power or a site do not change, and neither do
-    /// vectors that contain such a coordinate.
+    /// Builds the density in recentred coordinates. Coordinates without a power or a site do not change. A vector that
+    /// contains a coordinate without a site does not change either.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -238,7 +240,7 @@ impl Hierarchy {
             .find(|id| self.graph.op(*id) == Op::Input(0));
         let input = input.expect("a hierarchy has coordinates");
 
-        // θ level by level: locations and scales use the unchanged values below them.
+        // θ is computed level by level, because locations and scales depend on the values of lower levels.
         let mut out = self.graph.like();
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
@@ -261,7 +263,7 @@ impl Hierarchy {
         }
         out.set_outputs(vec![total]);
 
-        // All of θ̃ at once, because θ determines locations and scales.
+        // All of θ̃ is computed at once, because θ determines the locations and scales.
         let mut back = self.graph.like();
         let theta = back.input_node(0);
         let all: Vec<Group> = self.groups().cloned().collect();
@@ -280,8 +282,8 @@ impl Hierarchy {
         }
     }
 
-    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph replaces `theta` in locations
-    /// and scales, and `own` are the coordinates of the groups.
+    /// Replaces the coordinates of some groups. In the locations and scales, `theta` replaces `input`, which is the
+    /// input of the hierarchy's graph. `own` contains the coordinates of the groups.
     fn level(
         &self,
         groups: &[Group],
@@ -307,17 +309,14 @@ impl Hierarchy {
     }
 }
 
-/// The reparameterisation of coordinates.
 struct Taken {
     powers: BTreeMap<u32, Power>,
     sites: BTreeMap<u32, Site>,
 }
 
-/// The dependence between coordinates.
 enum Way<'a> {
-    /// θ as a function of θ̃, and the terms of the log-Jacobian.
+    /// θ as a function of θ̃, with the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
-    /// θ̃ of θ.
     Back,
 }
 
@@ -330,23 +329,22 @@ impl Recentred {
         }
     }
 
-    /// The graph from recentred coordinates to the original ones.
+    /// Returns the graph that maps recentred coordinates to original coordinates.
     pub fn forward_graph(&self) -> &Graph {
         &self.forward
     }
 
-    /// The original coordinates of recentred ones.
+    /// Converts recentred coordinates to original coordinates.
     pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
         evaluate(&self.forward, &[tilde], None).swap_remove(0)
     }
 
-    /// The recentred coordinates of original ones.
+    /// Converts original coordinates to recentred coordinates.
     pub fn backward(&self, theta: &[f64]) -> Vec<f64> {
         evaluate(&self.backward, &[theta], None).swap_remove(0)
     }
 }
 
-/// The coordinates, with some replaced by elements of other nodes, in runs.
 pub(crate) fn assemble(
     out: &mut Graph,
     old: NodeId,
@@ -367,8 +365,8 @@ pub(crate) fn assemble(
     out.concat(&parts)
 }
 
-/// Coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse of that
-/// quantity. The first product of a coordinate counts.
+/// Finds coordinates with location 0 and scale 1 that are multiplied by a quantity, and gives them the inverse of that
+/// quantity as their scale. Only the first product of a coordinate counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     let unit = unit_normal(graph, scattered);
     if unit.is_empty() {
@@ -404,7 +402,6 @@ fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     factors.into_iter().map(one).collect()
 }
 
-/// The coordinates that are about 0 with scale 1.
 pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
     let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
     scattered
@@ -416,7 +413,6 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that are a node's elements, if all its elements are coordinates.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

@@ -2,7 +2,7 @@ use super::*;
 use crate::density::{Execution, GraphDensity};
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
-/// Sum of log N(values | location, scale), up to constants.
+/// Returns Σ log N(values | location, scale) without its constants.
 fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> NodeId {
     let n = f64::from(g.shape(values).len);
     let off = g.sub(values, location);
@@ -19,7 +19,8 @@ fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> Nod
     g.sub(half, logs)
 }
 
-/// Coordinates: μ, log τ, three means m ~ N(μ, τ), log σ, and six effects θ ~ N(m[group], σ).
+/// Builds a density over the coordinates μ, log τ, three means m ~ N(μ, τ), log σ, and six effects θ ~ N(m[group],
+/// σ).
 fn two_levels() -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(12);
@@ -45,7 +46,7 @@ fn two_levels() -> (Graph, Vec<Scattered>) {
         location,
         spread: Spread::Scale(scale),
     };
-    // Data, values that depend on themselves, and constants are not groups.
+    // Data, values that depend on themselves, and constants do not form groups.
     let found = vec![
         scattered(data, theta, one),
         scattered(theta, of_group, sigma),
@@ -59,7 +60,6 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// log |det dz/dz̃| by differences.
 fn log_jacobian(recentred: &Recentred, tilde: &[f64]) -> f64 {
     let (n, h) = (tilde.len(), 1e-6);
     let columns: Vec<Vec<f64>> = (0..n)
@@ -93,7 +93,6 @@ fn the_posterior_is_the_same_for_any_powers() {
         lambda: [0.0, 0.3, 1.0, 0.8][coordinate as usize % 4],
         log_scale: 0.1 * f64::from(coordinate) - 0.5,
     };
-    // One coordinate of a group remains unchanged.
     let powers: Vec<Power> = [2, 3, 4, 6, 7, 8, 9, 10].into_iter().map(power).collect();
     let recentred = hierarchy.recentre(&powers, &[]);
     let tilde: Vec<f64> = (0..12).map(|i| (f64::from(i) * 1.7).sin()).collect();
@@ -174,7 +173,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 the τ z are coordinates.
+/// The coordinates are log τ and three z ~ N(0, 1), and the data observe τ z. At the power 0, τ z are the coordinates.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -211,17 +210,17 @@ fn what_is_non_centred_by_hand_can_be_centred() {
     for (i, (seen, z)) in seen.iter().zip(&at).enumerate().skip(1) {
         assert!((seen - 0.7f64.exp() * z).abs() < 1e-14, "{i}");
     }
-    // |dz/dz̃| is 1/τ, three times.
+    // The determinant |dz/dz̃| is τ⁻³.
     let expected = value(&g, &at) - 3.0 * 0.7;
     assert!((value(&centred.density, &seen) - expected).abs() < 1e-12);
-    // Without its own prior it cannot be a group.
+    // Without its own prior, a coordinate cannot belong to a group.
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 
 #[test]
 fn a_tiny_scale_leaves_effects_apart() {
-    // At τ = e^−60 the effects equal the location to the last bit, and their contribution to the density is not
-    // rounding.
+    // At τ = e^−60 the effects equal the location to the last bit, but their contribution to the density must not be
+    // lost to rounding.
     let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let powers: Vec<Power> = [2, 3, 4]
@@ -260,7 +259,7 @@ fn chains_and_loops_are_left_out() {
         })
         .collect();
     assert!(Hierarchy::find(&g, &chain).is_none());
-    // Two groups that depend on each other, of which one is dropped.
+    // The two groups depend on each other, so one of them is omitted.
     let pair = [
         Scattered {
             values: x[0],
@@ -278,16 +277,15 @@ fn chains_and_loops_are_left_out() {
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 
-/// Elements of the vector of [`process`], of the time between two, and of its coordinates.
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
-/// The observation of each element, and the standard deviation of its error. The last element has none.
+/// Each observation with the standard deviation of its error. The last element of the vector is not observed.
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
-/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, with observations of elements
-/// whose errors are a multiple of those of [`SEEN`].
+/// Builds a density over m, log ℓ and a vector f ~ N(m, K), where K is an exponential kernel of length ℓ. `blur`
+/// multiplies the errors in [`SEEN`].
 fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(ELEMENTS + 2);
@@ -358,7 +356,7 @@ fn the_posterior_is_the_same_for_any_sites() {
         let found = value(&recentred.density, &tilde);
         assert!((found - expected).abs() < 1e-7, "{found} for {expected}");
     }
-    // A vector that lacks a site remains unchanged.
+    // A vector stays unchanged if one of its coordinates has no site.
     let sites: Vec<Site> = (2..7).map(Site::vague).collect();
     assert_eq!(hierarchy.recentre(&[], &sites).forward(&tilde), tilde);
 }
@@ -380,7 +378,7 @@ fn sites_are_what_normal_data_say_wherever_they_are_asked_for() {
         }
         assert!(unseen.weight.abs() < 1e-9 && unseen.pull.abs() < 1e-9);
     }
-    // If the data are weak, vectors are only whitened.
+    // Weak data only lead to whitening.
     let (graph, scattered) = process(10.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let sites = hierarchy.sites(&somewhere(ELEMENTS + 2, 0.9));

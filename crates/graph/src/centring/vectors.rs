@@ -1,17 +1,17 @@
-//! Vectors with a joint prior f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
+//! Whitens vectors with a joint prior f ~ N(μ, L Lᵀ), where μ and L are functions of other coordinates.
 //!
 //! Near a point, all factors except the prior of f contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each
-//! element has its own data. Given the other coordinates f is then normal, and with
+//! element has its own data. Given the other coordinates, f is then normal. With
 //!
 //! ```text
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
-//! z̃ is standard normal in all cases. With b = W = 0, z̃ is u, the usual whitening. For large W the data determine f.
-//! The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
-//! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006,
-//! section 3.4), held fixed at one point. The eigenvalues of R Rᵀ are at least 1, even if the covariance is nearly
-//! singular.
+//! the vector z̃ is standard normal for all values of the other coordinates. If b = W = 0, then z̃ = u, which is the
+//! usual whitening. If W is large, the data determine f. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0
+//! give the same posterior. The form is that of the Laplace approximation of Gaussian processes (Rasmussen and
+//! Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4), held fixed at one point. The eigenvalues of
+//! R Rᵀ are at least 1, even if the covariance is nearly singular.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};
@@ -19,20 +19,20 @@ use crate::ops::{MatMul, Op};
 use crate::passes::compact;
 use crate::scalar::evaluate;
 
-/// The information about a coordinate of a vector from everything except its own prior, near a point: exp(pull f −
-/// weight f²/2).
+/// The information about one coordinate of a vector near a point. Everything except the prior of the vector contributes
+/// the factor exp(pull f − weight f²/2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Site {
-    /// The coordinate.
+    /// The index of the coordinate.
     pub coordinate: u32,
-    /// The element of W, which is not negative.
+    /// The diagonal element of W, which is not negative.
     pub weight: f64,
-    /// The element of b for this coordinate.
+    /// The element of b.
     pub pull: f64,
 }
 
 impl Site {
-    /// No information.
+    /// Creates a site without information.
     pub fn vague(coordinate: u32) -> Self {
         Self {
             coordinate,
@@ -42,17 +42,17 @@ impl Site {
     }
 }
 
-/// Directions in which the curvature of the information about a vector is measured. If it is diagonal, one direction
-/// suffices.
+/// The number of directions in which the curvature of the information about a vector is measured. One direction
+/// suffices if the curvature is diagonal.
 const DIRECTIONS: usize = 8;
 
-/// Ratio of the data's information to the prior's, averaged over a vector, above which it is conditioned on the data in
-/// addition to whitening. Below this value, the rest of a posterior hardly distorts the whitened vector. A mean field
-/// of the whitened vector underestimates the ratio several times.
+/// The ratio of the data's information to the prior's, averaged over a vector, above which the vector is conditioned on
+/// the data in addition to whitening. Below it, the data hardly distort the posterior of the whitened vector. A mean
+/// field of the whitened vector underestimates the ratio several times.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
-    /// Coordinates of vectors with a joint prior.
+    /// Returns the coordinates of all vectors with a joint prior.
     pub fn together(&self) -> Vec<u32> {
         let vectors = self.vectors();
         vectors
@@ -67,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors that the
-    /// prior determines almost completely. For these, whitening is as good at a third of the cost.
+    /// Returns the information about each coordinate of the multivariate effects at the point `z`. Vectors that the
+    /// prior determines almost completely have no sites, because whitening fits them as well at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {
@@ -76,7 +76,7 @@ impl Hierarchy {
         }
         let mut graph = self.graph.clone();
         let all = graph.input_node(0);
-        // The same nodes as in the density, so that the subtracted term equals the existing one to the last bit.
+        // The nodes are those of the density, so that the subtracted term equals the existing one to the last bit.
         let mut rest = graph.outputs()[0];
         let mut variances = Vec::new();
         for (group, factor) in self.vectors() {
@@ -148,7 +148,8 @@ impl Hierarchy {
     }
 }
 
-/// 1 or −1 with equal frequency, as are the products of two elements over a few directions.
+/// Returns 1 or −1 with equal frequency. Over a few directions, the products of two elements also have equal numbers of
+/// both signs.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -160,7 +161,6 @@ fn sign(direction: usize, at: usize) -> f64 {
     }
 }
 
-/// A product of square matrices or of one and a column.
 fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
     MatMul {
         m: n as u32,
@@ -171,7 +171,6 @@ fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
     }
 }
 
-/// The sum of the logarithms of a diagonal.
 fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
     let indices: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
     let diagonal = out.gather(matrix, &indices);
@@ -179,7 +178,6 @@ fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
     out.sum(logs)
 }
 
-/// A factor with zeros above its diagonal.
 fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     if matches!(out.op(factor), Op::Cholesky { .. }) {
         return factor;
@@ -192,7 +190,8 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     out.scatter_add(kept, &indices, n * n)
 }
 
-/// The coordinates of a group and their replacements; `None` if any of them has no site. `own` are all coordinates.
+/// Returns the coordinates of a group with their replacements, or `None` if one of them has no site. `own` contains all
+/// coordinates of the group.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,
@@ -242,7 +241,6 @@ pub(super) fn replace(
     Some((group.coordinates.clone(), new))
 }
 
-/// R and R⁻¹ Lᵀ (b − W μ).
 fn condition(
     out: &mut Graph,
     sites: &[Site],

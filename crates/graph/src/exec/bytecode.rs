@@ -1,10 +1,10 @@
-//! Straight-line code over rows of lanes, for the body of a solver in scalar form.
+//! Runs straight-line code over rows of lanes, for the body of a solver in scalar form.
 //!
-//! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, one of its
-//! instructions costs several times as much as the eight vector operations. Bodies have a dozen instructions of one row
-//! each and run tens of thousands of times a second. Here one function therefore runs all operations. Its operands are
-//! rows at known positions, and the last result is written directly to the caller's rows. A right-hand side of ten
-//! operations then takes a third of the time.
+//! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, the dispatch of
+//! an instruction costs several times as much as its eight vector operations. The body of a solver has a dozen
+//! instructions of one row each and runs tens of thousands of times a second. Here one function runs all operations.
+//! Its operands are rows at known positions, and the last result is written directly to the caller's rows. A right-hand
+//! side of ten operations then takes a third of the time.
 
 use std::collections::HashMap;
 
@@ -14,29 +14,27 @@ use crate::exec::kernels::{MapKernel, MapOp, Operand, map_kernel};
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 
-/// Lanes of a block.
 const BLOCK: usize = 64;
 
-/// Rows of constants and of registers, followed by those of inputs and outputs.
+/// The regions of rows are constants and registers, followed by the inputs and then the outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
 
-/// Largest number of inputs and outputs of a body: time, and states, parameters and weights of two copies; the
-/// derivatives with respect to states and parameters of both.
+/// The largest number of inputs and outputs of a body. The inputs are the time and two copies of the states, parameters
+/// and weights. The outputs are the derivatives of both copies with respect to states and parameters.
 const MOST_INPUTS: usize = 7;
 const MOST_OUTPUTS: usize = 4;
 const OUTPUTS: u32 = INPUTS + MOST_INPUTS as u32;
 const REGIONS: usize = OUTPUTS as usize + MOST_OUTPUTS;
 
-/// A row of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct RowAddress {
     region: u32,
     row: u32,
 }
 
-/// The code of an instruction. The interpreter runs common operations itself, and others by calling their kernel.
+/// The interpreter runs common operations itself, and calls a kernel for all others.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -48,11 +46,8 @@ enum Work {
     Recip,
     Square,
     Sqrt,
-    /// `a b + c`.
     Fma,
-    /// `a b - c`.
     MulSub,
-    /// `c - a b`.
     NegMulAdd,
     Kernel(MapKernel),
 }
@@ -64,35 +59,31 @@ struct Instruction {
     args: [RowAddress; 3],
 }
 
-/// The start of a region, and the distance of its rows in numbers.
 #[derive(Clone, Copy)]
 struct Region {
     base: *mut f64,
     stride: usize,
 }
 
-/// The code of a graph of numbers. A program is immutable while it runs, so threads can share it.
+/// The code of a graph in which all values are numbers. It is immutable while it runs, so that threads can share it.
 pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
     registers: usize,
-    /// Number of elements of each input.
     inputs: Vec<usize>,
-    /// Number of elements of each output.
     outputs: Vec<usize>,
     simd: Simd,
 }
 
-/// Scratch memory of one thread running a [`Bytecode`].
 pub(crate) struct BytecodeArena {
     constants: Vec<f64>,
     registers: Vec<f64>,
 }
 
-/// `out = f(lane)` for all lanes, vector by vector.
+/// Computes `out = f(lane)` for all lanes, one vector at a time.
 ///
 /// # Safety
-/// `out` has `lanes` lanes, whole vectors.
+/// `out` must have `lanes` lanes, in whole vectors.
 #[inline(always)]
 unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
     let mut at = 0;
@@ -148,8 +139,8 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, except inputs, whose elements it reads. Its outputs are
-    /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
+    /// Translates a graph in which every value except the inputs is one number. `outputs` contains the lengths of the
+    /// code's outputs, which the outputs of the graph form in order. Returns `None` if the graph has other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -172,22 +163,18 @@ impl Bytecode {
         })
     }
 
-    /// Lanes of one block.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// The instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Rows moved per lane.
     pub fn work(&self) -> usize {
         self.code.len()
     }
 
-    /// Scratch memory for this code.
     pub fn arena(&self) -> BytecodeArena {
         let constants = self.constants.iter();
         BytecodeArena {
@@ -196,7 +183,7 @@ impl Bytecode {
         }
     }
 
-    /// Writes all outputs of a block of lanes, in rows of `lanes` lanes (whole vectors).
+    /// Writes all outputs of a block in rows of `lanes` lanes. `lanes` must be a multiple of the vector length.
     pub fn run(
         &self,
         arena: &mut BytecodeArena,
@@ -227,7 +214,7 @@ impl Bytecode {
         };
         for ((input, len), region) in inputs.iter().zip(&self.inputs).zip(INPUTS as usize..) {
             assert!(input.len() >= len * lanes, "an input has all its rows");
-            // Never written: inputs are operands only.
+            // Inputs are only read.
             let base = input.as_ptr().cast_mut();
             let stride = lanes;
             regions[region] = Region { base, stride };
@@ -245,24 +232,18 @@ impl Bytecode {
     }
 }
 
-/// Writes code.
 struct Writer<'a> {
     graph: &'a Graph,
     simd: Simd,
     code: Vec<Instruction>,
     constants: Vec<f64>,
-    /// Registers in total, and the free ones.
     registers: u32,
     free: Vec<u32>,
-    /// The address of each value.
     position: HashMap<NodeId, RowAddress>,
-    /// Number of later instructions that read a value.
     reads: Vec<u32>,
-    /// Products that are computed with the addition that uses them.
     merged: Vec<bool>,
 }
 
-/// The product that is merged with an addition or subtraction: the merged operation and the other operand.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -273,7 +254,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Allocates leaves and counts reads. `None` if some value is not a number.
+    /// Returns `None` if some value is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -321,7 +302,6 @@ impl<'a> Writer<'a> {
         Some(writer)
     }
 
-    /// Writes the code. `targets` are the rows of the outputs.
     fn write(&mut self, targets: &[(NodeId, RowAddress)]) {
         let mut own: HashMap<NodeId, RowAddress> = HashMap::new();
         for (id, row) in targets {
@@ -345,8 +325,8 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let positions: Vec<RowAddress> = args.iter().map(|arg| self.position[arg]).collect();
-            // An operand is read before its row is written, vector by vector, so the target can be a row that is freed
-            // here.
+            // An operand is read before its row is written, one vector at a time, so the target may be a row that is
+            // freed here.
             for arg in &args {
                 self.reads[arg.index()] -= 1;
                 let RowAddress { region, row } = self.position[arg];
@@ -370,7 +350,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The operation of a node, and its arguments.
     fn task(
         &mut self,
         id: NodeId,
@@ -409,7 +388,6 @@ impl<'a> Writer<'a> {
         (work, args.to_vec())
     }
 
-    /// A register: the one freed last, or a new one.
     fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;
@@ -424,7 +402,7 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
 
-    /// A graph of numbers with every kind of work, and outputs that are operands, inputs, constants and twice the same.
+    /// Builds a graph with every kind of work, whose outputs include operands, inputs, constants and one value twice.
     fn graph() -> Graph {
         let mut g = Graph::new();
         let (clock, states) = (g.input(1), g.input(3));

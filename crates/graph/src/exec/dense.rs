@@ -1,5 +1,5 @@
-//! Lane kernels of matrix operations, running sums and maxima: every loop runs over the matrix with
-//! the lanes innermost. Matrices are column-major rows of lanes.
+//! Lane kernels of matrix operations, running sums and maxima. The innermost loop of each kernel runs over the lanes.
+//! Matrices are stored in column-major order, one row of lanes per element.
 
 use jensen_math::elimination::Elimination;
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -11,7 +11,6 @@ use crate::ops::{MatMul, Op, hypergeometric, spectra, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 
-/// Extents of a dense step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extents {
     pub(super) m: usize,
@@ -22,25 +21,23 @@ pub(crate) struct Extents {
     work: usize,
 }
 
-/// A dense step: a kernel with its extents.
 #[derive(Clone, Copy)]
 pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
-    /// The number of elements per record, if the operand runs along the record axis. The extent is known only when a
-    /// batch is bound.
+    /// The number of elements per record, if the operand runs along the record axis. Binding a batch then determines
+    /// the extent.
     per_record: Option<usize>,
 }
 
 impl DenseKernel {
-    /// Rows of lanes that one run moves, roughly.
     pub(crate) fn work(&self) -> usize {
         self.extents.work
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents of the kernel, or those of `records` records, and `lanes`
-    /// lanes.
+    /// The operands and the destination must have the extents of the kernel, or the extents of `records` records, and
+    /// `lanes` lanes.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
@@ -55,7 +52,7 @@ impl DenseKernel {
     }
 }
 
-/// Whether the two operands of a product are splat, at compile time.
+/// Specifies at compile time which of the two operands of a product are splat.
 pub(super) trait Factors {
     const A: bool;
     const B: bool;
@@ -83,8 +80,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The contracted extent is processed in pieces with this number of rows, so that a piece of the right factor remains
-/// in L1 while all rows of the result use it.
+/// The number of rows in a piece of the contracted extent. A piece of the right factor stays in L1 while all rows of
+/// the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]
@@ -199,7 +196,7 @@ jensen_math::simd_fn! {
                         x.mul(inverse).store(l(i, j, lane));
                     }
                 }
-                // A pivot that is not positive makes all later ones NaN, and must make the earlier columns NaN too.
+                // A pivot that is not positive makes all later columns NaN, and must make the earlier ones NaN too.
                 let last = l(n.max(1) - 1, n.max(1) - 1, lane);
                 if n > 0 && (0..LANES).any(|k| (*last.add(k)).is_nan()) {
                     let last = V::load(last);
@@ -226,7 +223,7 @@ jensen_math::simd_fn! {
                     let entry = |k: usize| -> V { at(M::A, &l, if T::ON { i * n + k } else { k * n + i }, lane) };
                     let inverse = V::splat(1.0).div(at(M::A, &l, i * n + i, lane));
                     let mut c = 0;
-                    // Four columns share every entry of the triangle.
+                    // Four columns share every load of an element of the triangle.
                     while c + 4 <= cols {
                         let mut rest = [V::zero(); 4];
                         for (t, rest) in rest.iter_mut().enumerate() {
@@ -294,7 +291,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The elements of a matrix operand at one lane.
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
         // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
@@ -306,7 +302,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
+/// Returns the rows of an operand one after the other, with the number of lanes, which is 1 for a splat operand.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,
@@ -329,7 +325,7 @@ jensen_math::simd_fn! {
         // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (n, cols) = ((*extents).m, (*extents).n);
-            // The transpose is factored itself, as the slow evaluator does.
+            // The transpose itself is factored, as in the slow evaluator.
             let position = |k: usize| if T::ON { k % n * n + k / n } else { k };
             let (a, width) = rows(&*args, M::A, (0..n * n).map(position), lanes);
             let (b, each) = rows(&*args.add(1), M::B, 0..n * cols, lanes);
@@ -457,8 +453,7 @@ fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
-/// The kernel of a dense operation whose first argument has the given shape, for at most `records`
-/// records.
+/// Returns the kernel of a dense operation on a first argument of the given shape, for at most `records` records.
 pub(crate) fn dense_kernel(
     op: Op,
     simd: Simd,

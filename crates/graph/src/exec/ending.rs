@@ -1,20 +1,18 @@
-//! External interrupts of long evaluations.
+//! Interrupts of long evaluations.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, mpsc};
 
-/// Whether evaluations are to end.
 type Asked = dyn Fn() -> bool + Send + Sync;
 
 /// Work that the caller may abandon.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Does a piece of work, and reports whether it is done.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// Interrupts evaluations when their time is up or the user cancels. The result of an interrupted evaluation is NaN.
-/// The default never interrupts.
+/// An interrupt of evaluations, for a time limit or a cancellation by the user. The result of an interrupted evaluation
+/// is NaN. The default never interrupts.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,
@@ -22,7 +20,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Ends evaluations once `asked` returns true. Every thread calls it after about each million numbers.
+    /// Creates an interrupt that ends evaluations once `asked` returns true. Every thread calls `asked` after about
+    /// every million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -30,8 +29,8 @@ impl Ending {
         }
     }
 
-    /// Runs large factorisations and products, which do not check the interrupt, through `during`. `during` runs the
-    /// work on another thread, waits for it as long as the evaluation may continue, and reports whether it is done.
+    /// Runs large factorisations and products, which do not check the interrupt, through `during`. `during` must run
+    /// the work on another thread, wait for it as long as the evaluation may continue, and return whether it finished.
     /// Abandoned work must not disturb later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
@@ -40,7 +39,6 @@ impl Ending {
         }
     }
 
-    /// Whether evaluations are to end now.
     pub(crate) fn is_due(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked())
     }
@@ -56,14 +54,14 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// Number of values computed between two checks. They take about a millisecond, ten thousand times the cost of a check.
+/// The number of values computed between two checks. Computing them takes about a millisecond, ten thousand times as
+/// long as a check.
 const BETWEEN: usize = 1 << 20;
 
-/// Smallest number of values for which a step runs on a separate thread. They take a twentieth to half of a second. The
-/// thread and the copy of the operands cost a hundredth of that.
+/// The smallest number of values for which a step runs on a separate thread. Computing them takes between a twentieth
+/// and half of a second. The thread and the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
-/// The work of one thread since its last check.
 pub(crate) struct Patience {
     ending: Ending,
     worked: Cell<usize>,
@@ -79,12 +77,12 @@ impl Patience {
         }
     }
 
-    /// An evaluation begins. It includes previous work, because many short evaluations together take long.
+    /// Begins an evaluation. The count includes earlier work, because many short evaluations together take long.
     pub fn begin(&self) {
         self.over.set(false);
     }
 
-    /// Adds the given number of values.
+    /// Adds the given number of values to the count.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.asked else {
             return;
@@ -95,26 +93,24 @@ impl Patience {
             return;
         }
         self.over.set(asked());
-        // The next evaluation checks at once if this one is interrupted.
+        // After an interrupt, the next evaluation checks at once.
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
-    /// Whether a step that computes the given number of values runs separately.
     pub fn is_apart(&self, numbers: usize) -> bool {
         numbers >= LONG && self.ending.during.is_some()
     }
 
-    /// The result of `work` on another thread; `None` if an interrupt ends the evaluation first.
+    /// Returns the result of `work` from another thread, or `None` if an interrupt ends the evaluation first.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();
-        // The caller may have stopped waiting.
+        // The receiver may have stopped waiting.
         let is_done = during(Box::new(move || drop(done.send(work()))));
         self.over.set(!is_done);
         made.try_recv().ok().filter(|_| is_done)
     }
 
-    /// Whether the current evaluation was interrupted.
     pub fn is_over(&self) -> bool {
         self.over.get()
     }

@@ -1,5 +1,5 @@
-//! Instructions of one fused kernel: multiplications merged with the addition or reduction that uses them, tile
-//! registers, and values stored in memory.
+//! Generates the instructions of one fused kernel: merges multiplications with the addition or reduction that uses
+//! them, and assigns tile registers and memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,29 +11,24 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::{ElemOp, ScatterMap};
 
-/// The operation of an instruction.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Computes a node.
     Map(NodeId, MapOp),
-    /// Reduces its operands.
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand, with the index of the sum in the kernel. Whether the instruction also
-    /// computes a node that is the inverse logit of that operand.
+    /// Sums log(1 + exp(·)) of its operand. The number is the index of the sum in the kernel. If there is a node, it is
+    /// the inverse logit of the operand, which the instruction also computes.
     Softplus(usize, Option<NodeId>),
-    /// Computes a node, a linear predictor.
     Rows(NodeId),
-    /// Sums its operand by columns of data, with the index of the sum in the kernel.
+    /// Sums its operand by columns of data. The number is the index of the sum in the kernel.
     Columns(usize),
 }
 
-/// A planned instruction, with the nodes that it reads.
 struct Task {
     work: Work,
     reads: Vec<NodeId>,
 }
 
-/// Tile registers: the free ones, and the node stored in each of the others.
+/// The free tile registers, and the node in each of the others.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,
@@ -42,7 +37,6 @@ struct Registers {
 }
 
 impl Registers {
-    /// A register for a node: the one freed last, or a new one.
     fn take(&mut self, id: NodeId) -> u32 {
         let register = self.free.pop().unwrap_or_else(|| {
             self.in_use += 1;
@@ -52,13 +46,12 @@ impl Registers {
         register
     }
 
-    /// Frees the register of a node, if it has one.
     fn release(&mut self, id: NodeId) {
         self.free.extend(self.of.remove(&id));
     }
 }
 
-/// The instructions in the order of their execution. A reduction follows its last operand directly, which frees
+/// Orders the instructions for execution. A reduction directly follows the last operand that it reads, which frees
 /// registers early.
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
@@ -74,7 +67,7 @@ fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let sinks: Vec<(usize, Task)> = sinks.into_iter().map(|task| (after(&task), task)).collect();
     let mut tasks: Vec<(usize, Task)> = maps.into_iter().enumerate().collect();
     tasks.extend(sinks);
-    // A stable order: at equal times operations come first, and then reductions in their old order.
+    // The sort is stable. At equal times, operations precede reductions, which keep their order.
     tasks.sort_by_key(|task| task.0);
     tasks.into_iter().map(|(_, task)| task).collect()
 }
@@ -94,14 +87,14 @@ impl Planner<'_> {
         let mut instructions = Vec::with_capacity(tasks.len());
         for (time, task) in tasks.iter().enumerate() {
             let args = self.task_operands(task, &registers);
-            // Operations read a row before they write it, so the target can be a register that is freed here.
+            // Operations read a row before they write it, so the target may be a register that is freed here.
             for &read in &task.reads {
                 if last_use.get(&read) == Some(&time) {
                     registers.release(read);
                 }
             }
             let mut target = |planner: &mut Self, id: NodeId| {
-                // A value is stored if something outside reads it.
+                // A value is stored if something outside the kernel reads it.
                 match planner.stages.uses[id.index()] > inside[&id] {
                     true => planner.kept_rows(id, shape),
                     false => Target::Register(registers.take(id)),
@@ -135,7 +128,6 @@ impl Planner<'_> {
         });
     }
 
-    /// The operand locations of an instruction that is still to be emitted.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()
@@ -151,8 +143,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The operations and reductions of a kernel, with multiplications merged with the single addition or reduction
-    /// that uses them.
+    /// Returns the operations and reductions of a kernel, in which a multiplication is merged with the addition or
+    /// reduction that uses it, if only one does.
     fn merged(
         &self,
         draft: &KernelDraft,
@@ -181,7 +173,8 @@ impl Planner<'_> {
             let op = graph.elem_op(id).expect("a map is elementwise or linear");
             let args = graph.args(id);
             let is_product = |which: usize| only_here(args[which], ElemOp::Mul);
-            // Which operand is the product, and the operation with its factors and the other operand.
+            // Determines which operand is the product, and returns the merged operation with the factors and the other
+            // operand.
             let merge = match op {
                 ElemOp::Add if is_product(0) => Some((0, MapOp::Elem(ElemOp::Fma))),
                 ElemOp::Add if is_product(1) => Some((1, MapOp::Elem(ElemOp::Fma))),
@@ -246,7 +239,6 @@ impl Planner<'_> {
         (maps.into_iter().map(|(_, task)| task).collect(), sinks)
     }
 
-    /// Rows in memory for a node of a kernel.
     fn kept_rows(&mut self, id: NodeId, shape: Shape) -> Target {
         let rows = self.new_rows(shape);
         self.zeroed.push(false);
@@ -278,7 +270,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The rows to which a sum or scatter adds. They are zero before its first instruction.
+    /// Returns the rows to which a sum or scatter adds. They are set to zero before its first instruction.
     pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
         let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")
@@ -300,7 +292,7 @@ impl Planner<'_> {
             args.swap(0, 1);
         }
         if args[0].is_splat() {
-            // Shared values only: through a copied row.
+            // Only shared values need a copied row.
             let arg = args[0];
             args[0] = self.copied(sink.source, arg);
         }

@@ -1,8 +1,8 @@
-//! Row kernels: an elementwise operation over `rows × lanes` elements.
+//! Row kernels, which apply an elementwise operation to `rows × lanes` elements.
 //!
 //! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
-//! element, which is the same in every lane: constants and shared data). The compiler distinguishes the two cases, but
-//! not the position of the next row (a stride, or an index list).
+//! element, which is the same in all lanes, as for constants and shared data). Kernels are compiled separately for
+//! these two cases. Whether the next row follows from a stride or from an index list is determined at run time.
 
 use std::marker::PhantomData;
 
@@ -46,33 +46,30 @@ impl Operand {
     }
 }
 
-/// `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes (a multiple of eight); destination rows
-/// are `lanes` apart.
+/// Computes `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes. `lanes` is a multiple of eight, and destination
+/// rows are `lanes` apart.
 pub(crate) type MapKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// `dst += Σ_r a[r] · b[r]` over one row of lanes.
+/// Computes `dst += Σ_r a[r] · b[r]` for one row of lanes.
 pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// `dst[index[r]] += a[r] · b[r]`; destination rows are `lanes` apart.
+/// Computes `dst[index[r]] += a[r] · b[r]`. Destination rows are `lanes` apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
-/// The operation of a fused instruction: an elementwise operation, or a multiplication merged with an addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MapOp {
     Elem(ElemOp),
-    /// `a b - c`.
     MulSub,
-    /// `c - a b`.
     NegMulAdd,
 }
 
-/// An elementwise operation at compile time.
+/// An elementwise operation that is chosen at compile time.
 trait RowOp {
     const ARITY: usize;
     fn apply<V: F64x8>(a: V, b: V, c: V) -> V;
 }
 
-/// The splat operands, at compile time.
+/// Specifies at compile time which operands are splat.
 trait Splats {
     const A: bool;
     const B: bool;
@@ -87,7 +84,6 @@ impl<const A: bool, const B: bool, const C: bool> Splats for Mask<A, B, C> {
     const C: bool = C;
 }
 
-/// Reads eight lanes of an operand's row.
 #[inline(always)]
 unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) -> V {
     if splat {
@@ -131,7 +127,7 @@ jensen_math::simd_fn! {
         unsafe {
             let (a, b) = (*args, *args.add(1));
             let mut lane = 0;
-            // Four independent accumulators hide the latency of the additions.
+            // Four independent accumulators hide the latency of additions.
             while lane + 4 * LANES <= lanes {
                 let mut acc = [V::zero(); 4];
                 for r in 0..rows {
@@ -183,7 +179,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Copies rows, and splats an operand with one number per row.
+    /// Copies rows, or fills each row with the number of a splat operand.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
         unsafe {
@@ -201,7 +197,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The value that a sum or scatter adds: `a`, or `a · b`.
 trait Product {
     const PAIR: bool;
     fn accumulate<V: F64x8>(acc: V, a: V, b: impl FnOnce() -> V) -> V;
@@ -226,18 +221,16 @@ impl Product for Pair {
     }
 }
 
-/// An operation that has no vector kernel.
 trait SlowOp {
     const ARITY: usize;
-    /// The slow definition, applied to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// Like [`map`], but with the slow definition in each lane. It is compiled once for all instruction sets, because slow
-/// definitions use no vector instructions.
+/// Like [`map`], but applies the definition of the slow evaluator in each lane. It is compiled once for all instruction
+/// sets, because these definitions use no vector instructions.
 ///
 /// # Safety
-/// The planner guarantees that the operands and the destination have these rows and lanes.
+/// The operands and the destination must have these rows and lanes, which the planner guarantees.
 unsafe fn slow_map<F: SlowOp, M: Splats>(
     dst: *mut f64,
     args: *const Operand,
@@ -279,15 +272,13 @@ impl RowOp for NegMulAddRow {
     }
 }
 
-/// Operations whose operands are all splat are computed when data are bound, and never by a kernel.
+/// Binding computes operations whose operands are all splat, so no kernel does.
 const ALL_SPLAT: &str = "a lane operation has a lane operand";
 
-/// A kernel for each layout of the operands.
 trait Kernels {
     fn kernel<M: Splats>(simd: Simd) -> MapKernel;
 }
 
-/// Vector kernels.
 struct Fast<F>(PhantomData<F>);
 
 impl<F: RowOp> Kernels for Fast<F> {
@@ -296,7 +287,6 @@ impl<F: RowOp> Kernels for Fast<F> {
     }
 }
 
-/// Slow definitions.
 struct Slow<F>(PhantomData<F>);
 
 impl<F: SlowOp> Kernels for Slow<F> {
@@ -305,13 +295,11 @@ impl<F: SlowOp> Kernels for Slow<F> {
     }
 }
 
-/// The kernel of a one-argument operation.
 fn unary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     assert!(!splat[0], "{ALL_SPLAT}");
     K::kernel::<Mask<false, false, false>>(simd)
 }
 
-/// The kernel of a two-argument operation.
 fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, _] => K::kernel::<Mask<false, false, false>>(simd),
@@ -321,7 +309,6 @@ fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel of a three-argument operation.
 fn ternary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, false] => K::kernel::<Mask<false, false, false>>(simd),
@@ -347,7 +334,6 @@ macro_rules! select_arity {
     };
 }
 
-/// The kernels of a row: its vector kernel or, if there is none, its slow definition.
 macro_rules! row {
     ($variant:ident ($($arg:ident)*) $value:expr, []) => {
         impl SlowOp for tags::$variant {
@@ -380,7 +366,6 @@ macro_rules! row {
     };
 }
 
-/// The kernels of an operation.
 trait Table {
     type Kernels: Kernels;
 }
@@ -389,7 +374,7 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that its kernel is compiled for each operand layout.
+        /// One type per operation, so that a kernel is compiled for each operand layout.
         mod tags {
             $(pub struct $variant;)*
         }
@@ -406,7 +391,6 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// The kernel of an operation for a SIMD level and operand layout.
 pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     match op {
         MapOp::Elem(op) => elem_kernel(op, simd, splat),
@@ -415,7 +399,6 @@ pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel that copies or splats rows.
 pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     if splat {
         copy_fn::<Mask<true, false, false>>(simd)
@@ -424,7 +407,7 @@ pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     }
 }
 
-/// The kernel of a sum of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel that sums `a` or, with a second operand (splat or not), `a · b`.
 pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     match second {
         None => sum_fn::<One, Mask<false, false, false>>(simd),
@@ -433,7 +416,7 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     }
 }
 
-/// The kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel that scatters `a` or, with a second operand (splat or not), `a · b`.
 pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
     match second {
         None => scatter_fn::<One, Mask<false, false, false>>(simd),

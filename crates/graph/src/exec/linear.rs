@@ -1,5 +1,5 @@
-//! Finds chains of additions that are linear predictors, and sums of one value by many columns of data, among the nodes
-//! of a kernel. The source expression does not matter.
+//! Finds linear predictors (chains of additions) and sums of one value by many columns of data among the nodes of a
+//! kernel, however the program wrote them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,42 +9,36 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, Streamed, streamed};
 
-/// A column of data, known when data are bound.
 #[derive(Clone, Copy)]
 enum Column {
     Node(NodeId),
-    /// Ones.
     Ones,
-    /// A column of the matrix of a product.
     Matrix(Streamed, usize),
 }
 
-/// A linear predictor: columns times coefficients, and an added value.
 pub(super) struct Predictor {
     terms: Vec<(Column, NodeId)>,
     pub added: Option<NodeId>,
 }
 
-/// Sums of one value by columns of data.
 pub(super) struct Sums {
     pub of: NodeId,
     into: Vec<(Column, Sink)>,
 }
 
-/// The linear parts of a kernel.
 #[derive(Default)]
 pub(super) struct Linear {
     pub predictors: HashMap<NodeId, Predictor>,
     pub sums: Vec<Sums>,
-    /// Nodes that are computed within a predictor or a sum.
+    /// The nodes that are computed within a predictor or a sum.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are computed here, by the index of their sink in the kernel.
+    /// The sums that are computed here, by the index of their sink in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Planner<'_> {
-    /// Finds the linear parts of a kernel, given how often values are read `inside` it, except for sums that are
-    /// `elsewhere`.
+    /// Finds the linear parts of a kernel. `inside` counts the reads of each value within the kernel, and `elsewhere`
+    /// contains the sums to leave out.
     pub(super) fn linear(
         &self,
         shape: Shape,
@@ -70,7 +64,6 @@ impl Planner<'_> {
         found
     }
 
-    /// A column of data and a value of each lane, where `id` is their product.
     pub(super) fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         if graph.elem_op(id) != Some(ElemOp::Mul) {
@@ -83,12 +76,12 @@ impl Planner<'_> {
             (true, false) => (args[1], args[0]),
             _ => return None,
         };
-        // Columns are read in their order.
+        // The kernels read columns in their order, without an index list.
         let ordered = !matches!(graph.op(column), Op::Gather(_) | Op::GatherRecord(_));
         ordered.then_some((column, value))
     }
 
-    /// The linear predictor that ends in `id`, with the nodes within it.
+    /// Returns the linear predictor whose last addition is `id`, with the nodes within it.
     fn predictor(
         &self,
         id: NodeId,
@@ -128,7 +121,6 @@ impl Planner<'_> {
         (terms.len() > 1 || whole).then_some((Predictor { terms, added: one }, absorbed))
     }
 
-    /// Finds sums of one value by at least two columns, and products with matrices.
     fn find_sums(
         &self,
         draft: &KernelDraft,
@@ -186,7 +178,6 @@ impl Planner<'_> {
         }
     }
 
-    /// The instructions of a linear predictor whose other summand is an operand of the kernel.
     pub(super) fn predictor_instructions(
         &mut self,
         predictor: &Predictor,
@@ -236,7 +227,6 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The instructions of sums by columns of an operand of the kernel.
     pub(super) fn sums_instructions(&mut self, sums: &Sums, arg: Arg) -> Vec<Instruction> {
         let mut into: Vec<ColumnSum> = Vec::with_capacity(sums.into.len());
         for &(column, sink) in &sums.into {

@@ -1,9 +1,8 @@
-//! Offsets of values in the arena, assigned by first fit over their lifetimes.
+//! Assigns offsets in the arena to values, by first fit over their lifetimes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Rows of the arena and the steps between which they are in use.
 pub(crate) struct Slot {
     pub rows: usize,
     pub first: usize,
@@ -11,13 +10,12 @@ pub(crate) struct Slot {
     pub offset: usize,
 }
 
-/// Assigns offsets by first fit over the lifetimes, and returns the number of rows.
 pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
     let mut order: Vec<usize> = (0..slots.len())
         .filter(|&k| slots[k].first != usize::MAX)
         .collect();
     order.sort_by_key(|&k| (slots[k].first, k));
-    // Free gaps by start, and slots by the step after which they are unused.
+    // The free gaps by their start, and the slots by the step after which they are unused.
     let mut free: BTreeMap<usize, usize> = BTreeMap::new();
     let mut dying: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     let mut end = 0;

@@ -3,20 +3,20 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `stages` | which kernel computes what |
-//! | `plan` | steps, operands, placing |
+//! | `stages` | the kernel that computes each value |
+//! | `plan` | steps, operands, memory |
 //! | `fuse` | instructions of one kernel |
 //! | `memory` | arena rows over lifetimes |
 //! | `kernels` | row kernels of elementwise operations |
 //! | `linear` | linear predictors of a kernel, and its sums by columns of data |
-//! | `product` | their lane kernels |
+//! | `product` | lane kernels of `linear` |
 //! | `softplus` | sums of log(1 + exp(·)) of a kernel, with their lane kernels |
 //! | `dense` | lane kernels of matrix operations |
-//! | `packed` | those of larger matrices |
+//! | `packed` | lane kernels of operations on larger matrices |
 //! | `program` | binding data, running blocks |
-//! | `ending` | an end from outside |
+//! | `ending` | interrupts |
 //! | `solver` | solver steps, which run programs of their own |
-//! | `bytecode` | those programs where they are small: straight code over rows |
+//! | `bytecode` | small programs of solvers, as straight-line code over rows |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod bytecode;

@@ -1,49 +1,44 @@
 //! Lane kernels of products, triangular systems and Cholesky factors of larger matrices.
 //!
-//! In a matrix of lanes, consecutive elements of a column are one row of lanes apart, so a few of them fill a cache.
-//! Here operands are copied, eight lanes at a time, into panels of `T` rows or columns. The elements of a panel are
-//! contiguous in the order in which a loop reads them, and the `T × T` sums stay in registers. Each element is used `T`
-//! times.
+//! In a matrix of lanes, consecutive elements of a column are one row of lanes apart, so a few columns fill a cache.
+//! The kernels therefore copy operands, eight lanes at a time, into panels of `T` rows or columns. The elements of a
+//! panel are contiguous in the order in which a loop reads them, and the `T × T` sums stay in registers. Each loaded
+//! element is used `T` times.
 
 use jensen_math::simd::{F64x8, LANES};
 
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// Extents from which copying pays.
+/// The smallest number of rows, and of products per element, for which copying is faster.
 const LEAST: usize = 8;
+/// The smallest number of columns for which copying is faster.
 const LEAST_COLUMNS: usize = 4;
 
-/// The contracted extent of a product is processed in pieces of this length, so that a panel of the right factor
-/// remains in L1.
+/// The number of rows in a piece of the contracted extent. A panel of the right factor then stays in L1.
 const DEPTH: usize = 64;
 
-/// Bytes of a cache line, which eight lanes fill.
+/// The size of a cache line in bytes, which is the size of eight lanes.
 const LINE: usize = 64;
 
-/// Whether a product with these extents is computed from panels.
 pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
     m >= LEAST && k >= LEAST && n >= LEAST_COLUMNS
 }
 
-/// Whether a triangular system is solved with panels.
 pub(super) fn is_system(n: usize, columns: usize) -> bool {
     n >= LEAST && columns >= LEAST_COLUMNS
 }
 
-/// Whether a Cholesky factor is computed with panels.
 pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
 
-/// Memory of panels, aligned to cache lines.
 struct Panels {
     memory: Vec<f64>,
     offset: usize,
 }
 
 impl Panels {
-    /// Memory for the given number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);
@@ -55,10 +50,10 @@ impl Panels {
     }
 }
 
-/// Adds products of the rows of two panels to sums, or subtracts them.
+/// Adds products of the rows of two panels to `sums`, or subtracts them if `AWAY` is true.
 ///
 /// # Safety
-/// Both panels have `count` times `T` values.
+/// Both panels must have `count` times `T` values.
 #[inline(always)]
 unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     sums: &mut [[V; T]; T],
@@ -84,7 +79,6 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     }
 }
 
-/// One value of a panel.
 #[inline(always)]
 unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
     // SAFETY: the kernels below read values within the panels that they build.
@@ -173,8 +167,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// A system with the transpose equals a system with the lower triangle, with rows, columns and unknowns in reverse
-/// order.
+/// Solves a system with the transpose as a system with the lower triangle, in which rows, columns and unknowns are in
+/// reverse order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,
@@ -291,7 +285,6 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
                         let inverse: V = value(inverse, j + t);
                         for r in first..T {
                             for s in 0..t {
-                                // The element of the diagonal tile.
                                 let across: V = match i == j {
                                     true => rest[t][s],
                                     false => value(other, (j + s) * T + t),

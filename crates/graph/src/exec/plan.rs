@@ -1,11 +1,11 @@
 //! Plans a graph as a list of steps over blocks of lanes.
 //!
-//! *Fusion.* Elementwise nodes of one shape form *kernels* (by the rules of [`super::stages`]): one pass over the
-//! elements in tiles that stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly
-//! and gathered operands read through their index lists.
+//! *Fusion.* Elementwise nodes of one shape form *kernels* by the rules of [`super::stages`]. A kernel makes one pass
+//! over the elements, in tiles that stay in L1. Intermediate values are kept in tile registers, sums and scatters are
+//! accumulated during the pass, and gathered operands are read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena. Another value reuses the slot after the
-//! last use. An evaluation needs only this arena, for one block of lanes.
+//! *Memory.* Values that are read after their kernel get a slot of rows in an arena. After the last read, another value
+//! can use the slot. An evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -21,27 +21,22 @@ use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
-/// The location of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
-    /// A slot of the arena (during planning), then rows of the arena.
+    /// A slot of the arena during planning, and rows of the arena afterwards.
     Arena(u32),
-    /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values, with one number per element.
     Pool,
-    /// A tile register of the running kernel.
     Register(u32),
 }
 
-/// An index list of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexRef {
     Const(crate::ir::IndexId),
     Record(crate::ir::RecordId),
 }
 
-/// An operand of a step: rows `offset + step · i` (or `offset + index[i]`) of a region.
+/// An operand of a step: rows `offset + step · i`, or `offset + index[i]`, of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arg {
     pub region: Region,
@@ -56,7 +51,6 @@ impl Arg {
     }
 }
 
-/// The destination of a fused instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Register(u32),
@@ -67,7 +61,6 @@ pub(crate) enum Target {
     },
 }
 
-/// One instruction of a fused kernel.
 #[derive(Clone)]
 pub(crate) enum Instruction {
     Map {
@@ -91,25 +84,22 @@ pub(crate) enum Instruction {
         args: [Arg; 2],
         arity: usize,
     },
-    /// Sums of log(1 + exp(·)), plain and weighted by the second operand, and inverse logits of the first one.
+    /// Sums log(1 + exp(·)) of its first operand, plain and weighted by the second operand, and computes inverse
+    /// logits of the first operand.
     Softplus {
         kernel: SoftplusKernel,
         target: Option<Target>,
-        /// Slots and offsets.
         sums: [Option<(u32, usize)>; 2],
         args: [Arg; 2],
         arity: usize,
         classes: Option<Classes>,
     },
-    /// Linear predictors.
     Rows {
         kernel: RowsKernel,
         target: Target,
-        /// A column of data and its coefficient.
         terms: Box<[[Arg; 2]]>,
         added: Option<Arg>,
     },
-    /// Sums of a value by columns of data.
     Columns {
         kernel: ColumnsKernel,
         arg: Arg,
@@ -117,7 +107,6 @@ pub(crate) enum Instruction {
     },
 }
 
-/// A column of data, and the row into which a sum adds.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnSum {
     pub column: Arg,
@@ -126,7 +115,8 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the written slot and offset, unless the result is a register.
+    /// Calls `arg` for every operand, and `written` for the slot and offset of the result unless the result is a
+    /// register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
             if let Target::Rows { slot, offset } = target {
@@ -202,7 +192,6 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Number of rows that it moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -212,20 +201,16 @@ impl Instruction {
     }
 }
 
-/// One step of a plan.
 pub(crate) enum Step {
-    /// Sets rows to zero.
     Zero {
         slot: u32,
         offset: usize,
         rows: usize,
     },
-    /// One pass over the elements of a shape.
     Fused {
         shape: Shape,
         instructions: Vec<Instruction>,
     },
-    /// Copies rows.
     Copy {
         kernel: MapKernel,
         slot: u32,
@@ -233,46 +218,39 @@ pub(crate) enum Step {
         arg: Arg,
         shape: Shape,
     },
-    /// A matrix operation, a running sum or a maximum.
     Dense {
         kernel: DenseKernel,
         slot: u32,
         offset: usize,
-        /// Operands and their shapes.
         args: Vec<(Arg, Shape)>,
         shape: Shape,
     },
-    /// A pass of a solver.
     Solver {
-        /// The index of the plan's call.
         call: usize,
         slot: u32,
         offset: usize,
-        /// Operands and their elements.
         args: Vec<(Arg, usize)>,
-        /// Number of elements of the result.
         rows: usize,
     },
 }
 
-/// A compiled graph, except for lane count and data binding.
+/// A compiled graph before the number of lanes and the data are known.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: the node, its offset in the pool, and its number of elements at full capacity.
+    /// The node of each shared value, its offset in the pool, and its number of elements for the largest batch.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
     pub registers: usize,
-    /// The solvers, in the order of their steps.
+    /// The solvers in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
     /// Whether kernels include products with long matrices.
     pub streams: bool,
-    /// Number of instructions, which reports show.
     pub instructions: usize,
-    /// Approximate number of rows that each step moves per lane.
+    /// The approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,
 }
 
@@ -294,7 +272,6 @@ pub(super) struct Planner<'a> {
     pub(super) ones: Arg,
 }
 
-/// Plans the evaluation of a graph's outputs, with at most `records` records per batch.
 pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
     let mut planner = Planner {
         graph,
@@ -325,7 +302,6 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 }
 
 impl Planner<'_> {
-    /// Constants and shared values that lane steps read, and inputs.
     fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
@@ -392,7 +368,7 @@ impl Planner<'_> {
     }
 
     fn emit(&mut self, kernels: Kernels, mut dense: DenseNodes) {
-        // Slots of sinks are shared by chains of scatters, from the innermost outwards.
+        // Chains of scatters share the slot of their sink. The search runs from the innermost scatter outwards.
         for id in self.graph.ids() {
             if !self.stages.needed[id.index()] || self.stages.roles[id.index()] != Role::Sink {
                 continue;
@@ -438,7 +414,6 @@ impl Planner<'_> {
         }
     }
 
-    /// The operand that reads `id` from memory (not from a register).
     pub(super) fn operand(&mut self, id: NodeId) -> Arg {
         if let Some(arg) = self.args_of.get(&id) {
             return *arg;
@@ -484,7 +459,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// The operand without an index list. An operand with one is copied.
+    /// Returns the operand without an index list. An operand with an index list is copied.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -510,7 +485,6 @@ impl Planner<'_> {
         rows
     }
 
-    /// The operand as consecutive rows, which matrix kernels read.
     pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
         let arg = self.operand(id);
         let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
@@ -585,8 +559,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Allows backward passes to use the intermediate results of forward passes with the same arguments. Arguments are
-    /// distinguished by their offsets before rows are shared among values.
+    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Equal arguments
+    /// have equal offsets only before values share rows, so this must happen earlier.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps
@@ -747,7 +721,6 @@ impl Step {
         }
     }
 
-    /// Instructions and rows moved.
     fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),

@@ -1,32 +1,32 @@
-//! Linear predictors and sums of residuals by columns of data, computed with the tiles of a kernel.
+//! Computes linear predictors, and sums of residuals by columns of data, within the tiles of a kernel.
 //!
-//! A regression has N rows of K predictors with large N: X b has one element per row, and X' r sums over the rows. In a
-//! chain of additions, or one pass per column, every step reads and writes a tile. Here a step handles many columns
-//! while its sums remain in registers, and it never stores products with b or residuals for all rows.
+//! In a regression with N rows and K predictors, X b has one element per row and Xᵀr sums over the rows. A chain of
+//! additions, or one pass per column, would read and write a tile in every step. Here one step processes many columns
+//! while its sums remain in registers, and never stores N products or residuals.
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 
-/// Largest number of columns of a step. The coefficients for a block of lanes fit in the nearest cache.
+/// The largest number of columns of a step. The coefficients for a block of lanes then fit in L1.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
 
-/// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes. Each term is numbers of
-/// data times one row of lanes, without index lists.
+/// Computes `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes. Each term is the
+/// product of a column of numbers and one row of lanes. The operands have no index lists.
 pub(crate) type RowsKernel =
     unsafe fn(*mut f64, *const [Operand; 2], usize, *const Operand, usize, usize);
 
-/// A column of data, and the row of lanes into which a sum adds.
+/// A column of data, and the row of lanes to which its sum is added.
 #[derive(Clone, Copy)]
 pub(crate) struct Into {
     pub column: Operand,
     pub dst: *mut f64,
 }
 
-/// `into[j] += Σ_r column_j[r] · x[r]` over `rows` rows of `lanes` lanes.
+/// Computes `into[j] += Σ_r column_j[r] · x[r]` over `rows` rows of `lanes` lanes.
 pub(crate) type ColumnsKernel = unsafe fn(*const Into, usize, *const Operand, usize, usize);
 
-/// The kind of value added to a linear predictor, at compile time.
+/// Specifies at compile time which kind of value is added to a linear predictor.
 trait Added {
     const PRESENT: bool;
     const SPLAT: bool;
@@ -39,13 +39,12 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
     const SPLAT: bool = SPLAT;
 }
 
-/// Number of rows of a predictor that are computed together.
 const ROWS: usize = 4;
 
-/// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
+/// Computes `R` rows of linear predictors starting at row `r`, for `W` vectors of lanes starting at `lane`.
 ///
 /// # Safety
-/// Rows and lanes are within the operands and the destination.
+/// Rows and lanes must be within the operands and the destination.
 #[inline(always)]
 unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     dst: *mut f64,
@@ -90,10 +89,10 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     }
 }
 
-/// Computes sums of `C` columns times `x`, for `W` vectors of lanes from `lane` on.
+/// Computes sums of `C` columns times `x`, for `W` vectors of lanes starting at `lane`.
 ///
 /// # Safety
-/// There are `C` columns, and rows and lanes are within them and within `x`.
+/// There must be `C` columns, and rows and lanes must be within them and within `x`.
 #[inline(always)]
 unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     into: &[Into],
@@ -127,10 +126,10 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     }
 }
 
-/// Computes all rows of linear predictors, for `W` vectors of lanes from `lane` on.
+/// Computes all rows of linear predictors, for `W` vectors of lanes starting at `lane`.
 ///
 /// # Safety
-/// Rows and lanes are within the operands and the destination.
+/// Rows and lanes must be within the operands and the destination.
 #[inline(always)]
 unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     dst: *mut f64,
@@ -151,11 +150,11 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     }
 }
 
-/// Computes sums of all columns, for `W` vectors of lanes from `lane` on. The number of columns at a time keeps sums in
-/// registers, and avoids a single column at the end, which would wait for every addition.
+/// Computes sums of all columns, for `W` vectors of lanes starting at `lane`. The columns are divided so that sums stay
+/// in registers and no single column is left, which would wait for every addition.
 ///
 /// # Safety
-/// Rows and lanes are within the columns and within `x`.
+/// Rows and lanes must be within the columns and within `x`.
 #[inline(always)]
 unsafe fn by_some_columns<V: F64x8, const W: usize>(
     mut into: &[Into],
@@ -197,7 +196,7 @@ jensen_math::simd_fn! {
         unsafe {
             let read = (std::slice::from_raw_parts(terms, count), added);
             let mut lane = 0;
-            // The number of sums that fit in registers and hide the latency of an addition.
+            // This number of sums fits in registers and hides the latency of an addition.
             while V::REGISTERS == 1 && lane + 2 * LANES <= lanes {
                 rows_of_predictors::<V, A, 2>(dst, read, lane, [rows, lanes]);
                 lane += 2 * LANES;
@@ -226,7 +225,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel of linear predictors with an added value, which is nothing, a number, or a row of lanes per row.
 pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     match splat {
         None => by_rows_fn::<Addition<false, false>>(simd),
@@ -235,7 +233,6 @@ pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     }
 }
 
-/// The kernel of sums by columns.
 pub(crate) fn columns_kernel(simd: Simd) -> ColumnsKernel {
     by_columns_fn(simd)
 }

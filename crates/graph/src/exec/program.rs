@@ -1,4 +1,4 @@
-//! Binding data and running a plan over blocks of lanes.
+//! Binds data to a plan and runs it over blocks of lanes.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
 use crate::scalar;
 
-/// Number of elements in a tile in each register. A dozen live registers of this size stay in L1.
+/// The number of elements of a tile register. A dozen live registers of this size stay in L1.
 const TILE: usize = 256;
 
-/// Bytes of arena that may stay in L2.
+/// The size of the arena, in bytes, that may stay in L2.
 const CACHE_TARGET: usize = 640 * 1024;
 
-/// The widest block of lanes.
 const WIDEST: usize = 256;
 
-/// Number of elements in a tile with the rows of a matrix. With more rows, the loads and stores of every column are
-/// shared.
+/// The number of elements of a tile that includes rows of a matrix. Larger tiles have more rows, which share the
+/// loads and stores of every column.
 const TILE_OF_PRODUCTS: usize = 1024;
 
-/// The widest block of lanes in such a tile.
+/// The largest number of lanes of a block if tiles include rows of a matrix.
 const WIDEST_PRODUCTS: usize = 64;
 
-/// The widest block for solvers, where each solve takes the work of hundreds of kernels.
+/// The largest number of lanes of a block if the graph has solvers, because each solve costs as much as hundreds of
+/// kernels.
 const WIDEST_SOLVED: usize = 64;
 
-/// A planned graph with bound record data. It is immutable while it runs, so threads can share it.
+/// A planned graph with bound record data. A program is immutable while it runs, so that threads can share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data, and does not change the plan. Clones share
-/// graph and plan, and each has its own batch.
+/// [`Program::bind`] binds another batch of records. It only gathers data and does not change the plan. Clones share
+/// the graph and the plan, and each clone has its own batch.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -52,7 +52,7 @@ pub struct Program {
     ending: Ending,
 }
 
-/// Scratch memory of one thread running a [`Program`].
+/// The scratch memory of one thread that runs a [`Program`].
 pub struct Arena {
     rows: Vec<f64>,
     registers: Vec<f64>,
@@ -61,8 +61,8 @@ pub struct Arena {
 }
 
 impl Program {
-    /// Plans a graph for batches of at most `capacity` records (zero without a record axis) and
-    /// binds the first `capacity` of them.
+    /// Plans a graph for batches of at most `capacity` records and binds the first `capacity` records. `capacity` is
+    /// zero if the graph has no record axis.
     pub fn new(graph: Graph, simd: Simd, capacity: usize) -> Self {
         let plan = plan(&graph, simd, capacity);
         let block = block_lanes(&plan, &graph);
@@ -90,8 +90,8 @@ impl Program {
         program
     }
 
-    /// Sets an external interrupt of runs. Every output that is not computed in time is NaN. It applies to arenas that
-    /// are created later.
+    /// Sets an external interrupt of runs. Outputs that are not computed in time are NaN. The interrupt applies to
+    /// arenas that are created afterwards.
     pub fn end_by(&mut self, ending: &Ending) {
         self.ending = ending.clone();
     }
@@ -99,12 +99,13 @@ impl Program {
     /// Binds a batch of records and recomputes all values that the lanes share.
     ///
     /// # Panics
-    /// Panics if the batch is larger than the capacity or names a record that does not exist.
+    /// Panics if the batch is larger than the capacity, or if it contains a record that does not exist.
     pub fn bind(&mut self, batch: &[u32]) {
         self.bind_shared(batch, &[]);
     }
 
-    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`). Per-lane slots are not read.
+    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`). Entries of per-lane inputs are
+    /// ignored.
     pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,
@@ -153,48 +154,48 @@ impl Program {
         }
     }
 
-    /// The planned graph.
+    /// Returns the planned graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Lanes of one block.
+    /// Returns the number of lanes of one block.
     pub fn block(&self) -> usize {
         self.block
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Whether lanes are solved.
+    /// Returns whether the program contains solvers.
     pub fn solves(&self) -> bool {
         !self.plan.calls.is_empty()
     }
 
-    /// Number of records bound.
+    /// Returns the number of bound records.
     pub fn records(&self) -> usize {
         self.records
     }
 
-    /// Number of rows moved per lane, a rough cost of one evaluation.
+    /// Returns the number of rows that one evaluation moves per lane, which is a rough measure of its cost.
     pub fn work(&self) -> usize {
         self.plan.costs.iter().sum()
     }
 
-    /// Number of instructions.
+    /// Returns the number of instructions.
     pub fn instructions(&self) -> usize {
         self.plan.instructions
     }
 
-    /// Bytes of one thread's scratch memory.
+    /// Returns the size of one thread's scratch memory in bytes.
     pub fn arena_bytes(&self) -> usize {
         let inputs: usize = self.lane_inputs().map(|(_, len)| len).sum();
         8 * self.block * (self.plan.arena_rows + inputs + self.plan.registers * self.tile_rows)
     }
 
-    /// Bytes of constants and bound data.
+    /// Returns the size of constants and bound data in bytes.
     pub fn data_bytes(&self) -> usize {
         8 * self.pool.len()
             + 4 * self.indices.iter().map(Vec::len).sum::<usize>()
@@ -209,8 +210,8 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program. Its solvers have reduced precision if `rough`, and otherwise the requested
-    /// precision.
+    /// Creates scratch memory for this program. If `rough` is true, solvers use looser tolerances than the graph
+    /// requests.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -220,8 +221,9 @@ impl Program {
         }
     }
 
-    /// Runs one block. `inputs[slot]` is the packed block of an input (`len × lanes`, `lanes` a multiple of eight and
-    /// at most [`block`](Self::block)). [`output`](Self::output) reads outputs until the next use of the arena.
+    /// Runs one block of `lanes` lanes, which must be a multiple of eight and at most [`block`](Self::block).
+    /// `inputs[slot]` is the packed block of an input, with `len × lanes` numbers. [`output`](Self::output) returns the
+    /// results until the arena is used again.
     pub fn run(&self, arena: &mut Arena, inputs: &[&[f64]], lanes: usize) {
         assert!(
             lanes.is_multiple_of(LANES) && lanes <= self.block,
@@ -255,8 +257,8 @@ impl Program {
         }
     }
 
-    /// Copies `len × dim` input rows of lanes `first..` of a wider matrix into a packed block, padded to whole vectors
-    /// with its last lane. Returns the padded number of lanes.
+    /// Copies `len × dim` input rows of the lanes from `first` on into a packed block, and repeats the last lane to
+    /// fill whole vectors. Returns the padded number of lanes.
     pub fn pack(
         source: &[f64],
         total: usize,
@@ -275,12 +277,12 @@ impl Program {
         lanes
     }
 
-    /// Number of outputs.
+    /// Returns the number of outputs.
     pub fn outputs(&self) -> usize {
         self.plan.outputs.len()
     }
 
-    /// Number of elements of output `which`.
+    /// Returns the number of elements of output `which`.
     pub fn output_len(&self, which: usize) -> usize {
         self.plan.outputs[which].1.elements(self.records)
     }
@@ -323,15 +325,15 @@ impl Program {
     }
 }
 
-/// Number of lanes in whole vectors. It is so small that the rows in use remain in L2, but large enough that
-/// instructions cost less than the work that they dispatch.
+/// Returns the number of lanes of a block, in whole vectors. It is so small that the rows in use stay in L2, and large
+/// enough that instructions cost less than the work that they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
     let work: usize = plan.costs.iter().sum();
     let mean_rows = work / plan.instructions.max(1);
-    // A kernel over many rows amortises its dispatch by itself. Over very many rows it needs no second vector, and the
-    // rows of a million records fill gigabytes.
+    // A kernel over many rows amortises its own dispatch. With very many rows, a second vector gives no benefit, and
+    // the rows of a million records fill gigabytes.
     let least = match mean_rows {
         0..8 => 64,
         8..4096 => 16,
@@ -400,7 +402,6 @@ impl Runner<'_> {
         }
     }
 
-    /// `cost` numbers are computed, roughly.
     unsafe fn step(&self, step: &Step, cost: usize) {
         let lanes = self.lanes;
         // SAFETY: the plan's offsets are inside the arena, pool and inputs (see `Program::run`).
@@ -476,8 +477,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes a dense step on copies of its operands, because the evaluation may abandon the step: `rows` rows from
-    /// `dst` on.
+    /// Executes a dense step on copies of its operands, because an interrupt may abandon the step. It writes `rows`
+    /// rows starting at `dst`.
     unsafe fn dense_apart(
         &self,
         kernel: DenseKernel,
@@ -519,7 +520,6 @@ impl Runner<'_> {
         }
     }
 
-    /// The rows of an operand, in sequence.
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {
@@ -539,8 +539,8 @@ impl Runner<'_> {
     unsafe fn fused(&self, shape: Shape, instructions: &[Instruction], cost: usize) {
         let total = shape.elements(self.program.records);
         let cost_of_row = cost / total.max(1);
-        // The tiles do not depend on the number of lanes: sums add tile by tile, and the value of a lane must not
-        // depend on its neighbours.
+        // The tiles do not depend on the number of lanes, because sums add tile by tile and the value of a lane must
+        // not depend on its neighbours.
         let tile = self.program.tile_rows;
         let mut first = 0;
         while first < total {
@@ -557,7 +557,6 @@ impl Runner<'_> {
         }
     }
 
-    /// The address to which an instruction writes the rows from `first` on.
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
         // SAFETY: registers and rows are inside the memory from which `Program::run` made this runner.
@@ -672,7 +671,6 @@ impl Runner<'_> {
 }
 
 impl Graph {
-    /// Bytes of constants, index lists and record columns.
     pub(crate) fn table_bytes(&self) -> usize {
         let consts: usize = self.consts.iter().map(|table| 8 * table.len()).sum();
         let indices: usize = self.indices.iter().map(|list| 4 * list.len()).sum();

@@ -1,8 +1,9 @@
-//! Graphs with shared inputs: values common to all lanes (weights), whose gradients are sums over the lanes.
+//! Runs graphs with shared inputs. A shared input, such as the weights of a network, is common to all lanes, and its
+//! gradient is a sum over the lanes.
 //!
 //! An evaluation has three parts: shared values that lanes read, the lanes block by block, and values that depend on
-//! sums over lanes. The first and the last are computed once. Sums over lanes add the blocks in a fixed order, so their
-//! bits do not depend on the number of threads.
+//! sums over lanes. The first and the last part are computed once. Sums over lanes add the blocks in a fixed order, so
+//! that their bits do not depend on the number of threads.
 
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::sum::pairwise_sum;
@@ -16,12 +17,11 @@ use crate::scalar;
 pub struct SharedProgram {
     graph: Graph,
     lanes: Program,
-    /// Sums over lanes; their arguments are the first outputs of `lanes`.
     sums: Vec<NodeId>,
 }
 
 impl SharedProgram {
-    /// Plans `graph`, which has no record axis.
+    /// Plans `graph`, which must not have a record axis.
     ///
     /// # Panics
     /// Panics if lanes read a value that itself depends on a sum over lanes.
@@ -54,8 +54,8 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements for a shared input, and `len × lanes` for a per-lane input.
-    /// `inputs[slot]` has the same layout.
+    /// Evaluates the graph and returns all outputs. A shared output has `len` elements, and a per-lane output has `len
+    /// × lanes`. `inputs[slot]` has the same layout.
     ///
     /// # Panics
     /// Panics if an input does not have the length of its slot.

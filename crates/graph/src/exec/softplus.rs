@@ -1,11 +1,11 @@
-//! Sums of log(1 + exp(·)) over rows, both plain and weighted by a column of data, together with inverse logits. They
-//! are the terms of logistic and negative binomial likelihoods.
+//! Computes sums of log(1 + exp(·)) over rows, without weights or weighted by a column of data, together with inverse
+//! logits. These are the terms of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! of each element would cost as much as all other work. The product minus 1 is stored, so that it has full precision
-//! if every exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight
+//! per element would cost as much as all other work. The kernel stores the product minus 1, so that it keeps full
+//! precision if every exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. Rows of equal weight
 //! share a product, because counts have few distinct values. If the weights are known when the graph is planned, the
-//! plan stores products of all rows with the sums. Otherwise it stores products of a few rows.
+//! products of all rows are stored beside the sums. Otherwise products extend over a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,23 +23,20 @@ use crate::ops::ElemOp;
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
-    /// The column of data that weighs it, and the sum.
     weighted: Option<(NodeId, Sink)>,
 }
 
-/// The sums of a kernel.
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// The groups, by the index of their last sum in the kernel.
+    /// The values by the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
-    /// Nodes that are computed within the sums.
+    /// The nodes that are computed within the sums.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are computed here, by their index in the kernel.
+    /// The sums that are computed here, by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Softplus {
-    /// The operands: x, and its weights.
     pub fn reads(&self) -> Vec<NodeId> {
         let weights = self.weighted.map(|(column, _)| column);
         [Some(self.x), weights].into_iter().flatten().collect()
@@ -47,7 +44,7 @@ impl Softplus {
 }
 
 impl Planner<'_> {
-    /// Finds the sums of log(1 + exp(·)) of a kernel, given how often values are read `inside` it.
+    /// Finds the sums of log(1 + exp(·)) of a kernel. `inside` counts the reads of each value within the kernel.
     pub(super) fn softpluses(
         &self,
         draft: &KernelDraft,
@@ -106,7 +103,6 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction for sums with operands `read`, with a target for inverse logits if these are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -132,7 +128,6 @@ impl Planner<'_> {
         }
     }
 
-    /// The distinct values of known weights, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
@@ -166,21 +161,19 @@ impl Planner<'_> {
     }
 }
 
-/// Weights of few values.
 #[derive(Clone)]
 pub(crate) struct Classes {
-    /// For each row, the index of its weight.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and the offset of the rows of the classes' products.
+    /// The slot and the offset of the rows for the products of the classes.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// The products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Returns the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
     ///
     /// # Safety
-    /// The memory belongs to the plan of these classes, and the tile to its rows.
+    /// The memory must belong to the plan of these classes, and the tile to its rows.
     pub unsafe fn of(
         &self,
         rows: *mut f64,
@@ -197,13 +190,12 @@ impl Classes {
     }
 }
 
-/// Products of rows of each weight, which a kernel continues.
+/// The products of the rows of each weight, to which a kernel multiplies further rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'a> {
     numbers: &'a [u8],
     weights: &'a [f64],
     products: *mut f64,
-    /// Whether logarithms are taken after these rows.
     end: bool,
 }
 
@@ -216,23 +208,21 @@ impl Products<'_> {
     };
 }
 
-/// `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` and `weighted += Σ w[r] ·
-/// log1p_exp(a[r])` if there are such sums. The arguments are the destination, both sums, `[a, w]`, products for the
-/// classes of w, rows, and lanes.
+/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, and `plain += Σ log1p_exp(a[r])` and `weighted += Σ
+/// w[r] · log1p_exp(a[r])` if there are these sums. The arguments are the destination, both sums, `[a, w]`, the
+/// products for the classes of w, the number of rows, and the number of lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
-/// No weights, weights that are sorted a few rows at a time, and weights with few values.
+/// Weights are absent, sorted a few rows at a time, or have few distinct values.
 const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// Largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
+/// The largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
 const MOST_CLASSES: usize = 64;
 
-/// The variants of a kernel, at compile time.
 trait Form {
-    /// Whether inverse logits are stored.
     const INVERSE: bool;
     const WEIGHTS: u8;
 }
@@ -244,27 +234,24 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const WEIGHTS: u8 = WEIGHTS;
 }
 
-/// Number of rows that are sorted by weight together.
 const SORTED: usize = 16;
 
-/// Number of factors below 2 whose product is certain not to overflow.
+/// The number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
-/// Some rows in runs of one weight each.
 struct Runs {
-    /// The rows, run after run.
     rows: [u8; SORTED],
-    /// The ends of runs, and their weights.
+    /// The end of each run, followed by the weights of the runs.
     ends: [u8; SORTED],
     weights: [f64; SORTED],
     count: usize,
 }
 
 impl Runs {
-    /// Runs of `count` rows, starting at `first`.
+    /// Sorts `count` rows starting at `first` into runs.
     ///
     /// # Safety
-    /// They are rows of the operand, at most [`SORTED`].
+    /// These must be rows of the operand, at most [`SORTED`].
     #[inline(always)]
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
@@ -282,7 +269,7 @@ impl Runs {
         while left != 0 {
             let first = left.trailing_zeros();
             let weight = all[first as usize];
-            // A weight of NaN equals none.
+            // A weight of NaN forms a run of its own.
             let mut same = 1 << first;
             for (k, other) in all.iter().enumerate() {
                 same |= u32::from(*other == weight) << k;
@@ -302,7 +289,6 @@ impl Runs {
     }
 }
 
-/// The destination of results of one or more vectors of lanes, from `lane` on.
 #[derive(Clone, Copy)]
 struct Out {
     inverse: *mut f64,
@@ -311,10 +297,10 @@ struct Out {
     lanes: usize,
 }
 
-/// exp(−|x|) and the positive part of `W` vectors of a row; stores its inverse logits if requested.
+/// Returns exp(−|x|) and the positive part of `W` vectors of a row. Stores the inverse logits if `F` requests them.
 ///
 /// # Safety
-/// It is a row of `a`, and of the inverse logits if they are stored.
+/// `r` must be a row of `a`, and of the inverse logits if they are stored.
 #[inline(always)]
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
@@ -335,11 +321,11 @@ unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usi
     found
 }
 
-/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes from `out.lane`
-/// on.
+/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes starting at
+/// `out.lane`.
 ///
 /// # Safety
-/// As for [`parts`].
+/// The same conditions hold as for [`parts`].
 #[inline(always)]
 unsafe fn take<V: F64x8, F: Form, const W: usize>(
     (positive, excess): (&mut [V; W], &mut [V; W]),
@@ -355,10 +341,10 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Adds to a sum, if there is one.
+/// Adds terms to a sum unless the sum is null.
 ///
 /// # Safety
-/// The sum has `W` vectors from `lane` on, or is null.
+/// The sum must have `W` vectors from `lane` on, or be null.
 #[inline(always)]
 unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W]) {
     if sum.is_null() {
@@ -376,8 +362,8 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
 /// Computes all rows for `W` vectors of lanes.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, have these rows; `W` vectors of lanes start at `out.lane`, in these
-/// rows and in the sums.
+/// `a` and the inverse logits, if they are stored, must have these rows. `W` vectors of lanes must start at
+/// `out.lane`, in these rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];
@@ -398,10 +384,10 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
-/// Computes the rows of `runs`, which count from `first` on, for `W` vectors of lanes.
+/// Computes the rows of `runs`, whose indices are relative to `first`, for `W` vectors of lanes.
 ///
 /// # Safety
-/// As for [`plain_rows`].
+/// The same conditions hold as for [`plain_rows`].
 #[inline(always)]
 unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -434,10 +420,11 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
+/// Computes all rows for `W` vectors of lanes, and multiplies each row into the product of its weight.
 ///
 /// # Safety
-/// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.
+/// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for
+/// all rows.
 #[inline(always)]
 unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -476,10 +463,10 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes the rows from `from` on, `W` vectors of lanes from `out.lane` on.
+/// Computes the rows starting at `from`, for `W` vectors of lanes starting at `out.lane`.
 ///
 /// # Safety
-/// As for [`plain_rows`] and [`rows_of_classes`].
+/// The same conditions hold as for [`plain_rows`] and [`rows_of_classes`].
 #[inline(always)]
 unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
     args: *const Operand,
@@ -526,7 +513,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel with inverse logits or without, for plain sums or for weighted ones too.
 fn softplus_kernel(simd: Simd, inverse: bool, weights: u8) -> SoftplusKernel {
     match (inverse, weights) {
         (false, NONE) => softplus_fn::<Of<false, NONE>>(simd),

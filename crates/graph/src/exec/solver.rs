@@ -1,4 +1,4 @@
-//! Solver steps: programs of a body, which the solver runs repeatedly.
+//! Runs the steps of a plan that call solvers. A solver runs the programs of its body repeatedly.
 
 use std::sync::Arc;
 
@@ -12,39 +12,33 @@ use crate::ops::{Pass, Solver};
 use crate::passes;
 use crate::solver::{self, Engine, Kept, Roles};
 
-/// A planned pass of a solver.
 pub(crate) struct Call {
     solver: Arc<Solver>,
-    /// The pass with looser tolerances.
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
-    /// Number of lanes that are solved together.
     group: usize,
-    /// The memo that it shares with another pass with the same arguments.
+    /// The index of the memo that the call shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
-/// Estimated number of runs of the body per solve, for dividing work among threads.
+/// The estimated number of runs of the body per solve, for dividing work among threads.
 const RUNS: usize = 200;
 
-/// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo, one per group of lanes. A program clears them when it starts.
+    /// The memos, each with one entry per group of lanes. A program clears them when it starts.
     memos: Vec<Vec<Kept>>,
-    /// Whether solvers are rough.
     rough: bool,
     patience: Patience,
 }
 
-/// The evaluator of a body: straight-line code if it can be scalarised.
+/// The evaluator of a body: straight-line code if the body can be scalarised, and a program otherwise.
 enum Code {
     Bytecode(Bytecode),
     Program(Program),
 }
 
-/// The scratch memory of the evaluator.
 enum Memory {
     Bytecode(BytecodeArena),
     Program(Arena),
@@ -84,11 +78,10 @@ impl Code {
     }
 }
 
-/// Code with its memory, until an interrupt. After an interrupt all results are NaN, and a solver stops at the first
-/// NaN.
+/// Runs code until an interrupt. After an interrupt all results are NaN, and a solver stops at the first NaN.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Work per lane and run in addition to the code, because a factored system is solved.
+    /// The work per lane and run in addition to the code, for solving a factored system.
     beside: usize,
     patience: &'a Patience,
 }
@@ -144,7 +137,6 @@ impl Engine for Running<'_> {
 }
 
 impl Call {
-    /// Plans a pass.
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
@@ -162,19 +154,19 @@ impl Call {
         }
     }
 
-    /// Approximate number of rows of lanes that one run moves.
+    /// Returns the approximate number of rows of lanes that one run moves.
     pub fn work(&self) -> usize {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }
 
-    /// Whether a backward pass with these arguments can use the results of this one.
+    /// Returns whether a backward pass with these arguments can use the results of this pass.
     pub fn serves(&self, other: &Call) -> bool {
         Arc::ptr_eq(&self.solver, &other.solver)
             && self.pass.moves() == other.pass.moves()
             && self.pass.pulls() != other.pass.pulls()
     }
 
-    /// The arguments on which the forward pass depends.
+    /// Returns the arguments on which the forward pass depends.
     pub fn forward_args<T: Copy>(&self, args: &[T]) -> Vec<T> {
         match (self.pass, args) {
             (Pass::AdjointTangent, [x, _, dx, _]) | (Pass::Tangent, [x, dx]) => vec![*x, *dx],
@@ -182,7 +174,6 @@ impl Call {
         }
     }
 
-    /// Scratch memory for the solvers of a program.
     pub fn scratch(calls: &[Call], rough: bool, ending: &Ending) -> SolverScratch {
         let memos = calls.iter().filter_map(|call| call.memo).max();
         SolverScratch {
@@ -198,7 +189,7 @@ impl Call {
         }
     }
 
-    /// Runs the pass as call number `which` of its program: rows of `lanes` lanes.
+    /// Runs the pass as call number `which` of its program. Arguments and results are rows of `lanes` lanes.
     pub fn run(
         &self,
         which: usize,
@@ -282,7 +273,6 @@ fn machine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Opt
 }
 
 impl SolverScratch {
-    /// Clears the results of the last run.
     pub fn forget(&mut self) {
         self.memos.iter_mut().flatten().for_each(Kept::forget);
     }

@@ -1,8 +1,9 @@
-//! The assignment of nodes to steps: the role of every node and the stage of its kernel.
+//! Assigns nodes to steps, by the role of every node and the stage of its kernel.
 //!
 //! A node's stage is at least the stage of its fused arguments (elementwise values of the same shape), and one more
-//! than the stage of arguments that must be complete first. All nodes of one (stage, shape) form one kernel.
-//! Afterwards, a node whose users all run later moves to the earliest user, if that avoids storing the node in between.
+//! than the stage of arguments that must be complete before it. All nodes of one (stage, shape) form one kernel.
+//! Finally, a node whose users all run later moves to the stage of the earliest user, if its value then need not be
+//! stored.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,19 +12,16 @@ use crate::ops::{Op, ScatterMap, streamed};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// Constants, shared values and inputs.
     Leaf,
-    /// Gathers and broadcasts: an operand, not a value.
+    /// Gathers and broadcasts, which kernels read as operands without computing a value.
     View,
     /// An elementwise value, or a row-wise product with a long matrix.
     Map,
-    /// Sums and scatters, and sums of the rows of a long matrix.
     Sink,
-    /// Everything else.
     Dense,
 }
 
-/// A sum, or one source of a scatter, in the kernel that makes (or reads) its source.
+/// A sum, or one source of a scatter, in the kernel that computes or reads its source.
 #[derive(Clone, Copy)]
 pub(crate) struct Sink {
     pub node: NodeId,
@@ -31,7 +29,6 @@ pub(crate) struct Sink {
     pub map: Option<ScatterMap>,
 }
 
-/// The nodes of one kernel.
 #[derive(Default)]
 pub(crate) struct KernelDraft {
     pub maps: Vec<NodeId>,
@@ -39,7 +36,7 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// The number of times that the kernel's operations, and the sinks in `inside`, read each operation.
+    /// Counts the reads of each operation by the kernel's operations and by the sinks in `inside`.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -57,19 +54,17 @@ impl KernelDraft {
     }
 }
 
-/// Kernels by stage and shape.
 pub(crate) type Kernels = BTreeMap<(u32, Shape), KernelDraft>;
 
-/// Dense nodes by stage.
 pub(crate) type DenseNodes = BTreeMap<u32, Vec<NodeId>>;
 
 pub(crate) struct Stages {
     pub needed: Vec<bool>,
     pub roles: Vec<Role>,
     pub uses: Vec<u32>,
-    /// The kernel stage of elementwise nodes, the step stage of dense ones.
+    /// The stage of the kernel for elementwise nodes, and of the step for dense ones.
     stage: Vec<u32>,
-    /// The first stage from which any step can read a value.
+    /// The first stage from which any step can read each value.
     ready: Vec<u32>,
 }
 
@@ -86,7 +81,7 @@ fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
     }
 }
 
-/// The operand of a sum or scatter. For a product with a long matrix, it is the vector.
+/// Returns the operand of a sum or scatter. For a product with a long matrix, it is the vector.
 fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
     let args = graph.args(id);
     match streamed(graph, id) {
@@ -99,7 +94,8 @@ fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
 }
 
 impl Stages {
-    /// Roles, use counts and stages of the nodes needed for the outputs, given the set of shared values.
+    /// Finds the roles, use counts and stages of the nodes that the outputs need. Constants and shared values are
+    /// leaves.
     pub(crate) fn new(graph: &Graph) -> Self {
         let shared = |id| graph.placement(id) != Placement::Lane;
         let mut stages = Self::unstaged(graph, graph.needed_for(graph.outputs()), shared);
@@ -116,7 +112,6 @@ impl Stages {
         stages
     }
 
-    /// The stages for `outputs`, where the values that are `known` are leaves.
     #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,
@@ -196,7 +191,6 @@ impl Stages {
         }
     }
 
-    /// The first stage at which a kernel of `shape` can read `arg`.
     fn stage_after(&self, graph: &Graph, arg: NodeId, shape: Shape) -> u32 {
         if self.roles[arg.index()] == Role::Map && graph.shape(arg) == shape {
             self.stage[arg.index()]
@@ -246,12 +240,11 @@ impl Stages {
         }
     }
 
-    /// Whether the scatter `node` adds into the rows of its source scatter.
     fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
         self.continued_scatter(graph, node) == Some(source)
     }
 
-    /// The first whole source of scatter `node` that is itself a scatter without other users.
+    /// Returns the first whole source of the scatter `node` that is itself a scatter without other users.
     pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
         let Op::Scatter(maps) = graph.op(node) else {
             return None;
@@ -267,7 +260,6 @@ impl Stages {
             })
     }
 
-    /// The nodes of every kernel by (stage, shape), and the dense nodes of every stage.
     pub(crate) fn kernels(&self, graph: &Graph) -> (Kernels, DenseNodes) {
         let mut kernels = Kernels::new();
         let mut dense = DenseNodes::new();

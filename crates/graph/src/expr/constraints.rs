@@ -1,4 +1,4 @@
-//! Constrained values of unconstrained parameters, with log-Jacobians.
+//! Maps unconstrained parameters to constrained values, and adds the log-Jacobians.
 //!
 //! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
 //! before 2.37. `jensen-stan` uses the isometric log-ratio transform of current Stan. Both give the same posterior, but
@@ -7,27 +7,27 @@
 use super::{Expr, Operand};
 
 impl<'b> Expr<'b> {
-    /// `eˣ`: positive values. The density includes the log-Jacobian `Σ x`.
+    /// Returns `eˣ`, which is positive. Adds the log-Jacobian `Σ x` to the density.
     #[track_caller]
     pub fn positive(self) -> Expr<'b> {
         self.builder.add_log_jacobian(self);
         self.exp()
     }
 
-    /// `bound + eˣ`. The density includes the log-Jacobian `Σ x`.
+    /// Returns `bound + eˣ`. Adds the log-Jacobian `Σ x` to the density.
     #[track_caller]
     pub fn lower(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) + self.positive()
     }
 
-    /// `bound − eˣ`. The density includes the log-Jacobian `Σ x`.
+    /// Returns `bound − eˣ`. Adds the log-Jacobian `Σ x` to the density.
     #[track_caller]
     pub fn upper(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) - self.positive()
     }
 
-    /// `low + (high − low) logit⁻¹(x)`. The density includes the log-Jacobian
-    /// `Σ log(high − low) + log logit⁻¹(x) + log(1 − logit⁻¹(x))`.
+    /// Returns `low + (high − low) logit⁻¹(x)`. Adds the log-Jacobian `Σ log(high − low) + log logit⁻¹(x) + log(1 −
+    /// logit⁻¹(x))` to the density.
     #[track_caller]
     pub fn interval(self, low: impl Operand<'b>, high: impl Operand<'b>) -> Expr<'b> {
         let low = low.expr(self.builder);
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// An increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. The log-Jacobian is
-    /// the sum of all but the first element.
+    /// Returns an increasing vector. The first element is unchanged, and each later element exceeds the element before
+    /// it by `eˣ`. Adds the log-Jacobian, the sum of all elements except the first, to the density.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {
@@ -48,8 +48,8 @@ impl<'b> Expr<'b> {
         self.builder.concat(&[self.at(0), steps]).cumsum()
     }
 
-    /// A point of the simplex with one element more than x, by stick breaking: the k-th element takes the share
-    /// `logit⁻¹(xₖ − log(K − k))` of the remainder.
+    /// Returns a point of the simplex by stick breaking, with one element more than x. The k-th element takes the
+    /// fraction `logit⁻¹(xₖ − log(K − k))` of the remainder.
     #[track_caller]
     pub fn simplex(self) -> Expr<'b> {
         let n = self.len();
@@ -60,7 +60,7 @@ impl<'b> Expr<'b> {
         let shifted = self - self.builder.data(&shifts);
         let log_share = -(-shifted).log1p_exp();
         let log_rest = -shifted.log1p_exp();
-        // The logarithm of the remaining stick before each element, and after the last.
+        // The logarithm of the remaining stick before each element and after the last one.
         let left = self
             .builder
             .concat(&[self.builder.constant(0.0), log_rest.cumsum()]);

@@ -7,7 +7,7 @@ use super::{Expr, Operand};
 use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_PI};
 
 impl<'b> Expr<'b> {
-    /// Normal with mean `mu` and standard deviation `sigma`.
+    /// Returns the log density of a normal distribution with mean `mu` and standard deviation `sigma`.
     #[track_caller]
     pub fn normal_lpdf(self, mu: impl Operand<'b>, sigma: impl Operand<'b>) -> Expr<'b> {
         let sigma = sigma.expr(self.builder);
@@ -15,13 +15,13 @@ impl<'b> Expr<'b> {
         (-0.5 * z.square() - sigma.log() - HALF_LOG_TWO_PI).sum()
     }
 
-    /// Normal with mean 0 and standard deviation 1.
+    /// Returns the log density of a normal distribution with mean 0 and standard deviation 1.
     #[track_caller]
     pub fn std_normal_lpdf(self) -> Expr<'b> {
         (-0.5 * self.square() - HALF_LOG_TWO_PI).sum()
     }
 
-    /// Cauchy with median `mu` and scale `sigma`.
+    /// Returns the log density of a Cauchy distribution with median `mu` and scale `sigma`.
     #[track_caller]
     pub fn cauchy_lpdf(self, mu: impl Operand<'b>, sigma: impl Operand<'b>) -> Expr<'b> {
         let sigma = sigma.expr(self.builder);
@@ -29,7 +29,8 @@ impl<'b> Expr<'b> {
         (-z.square().log1p() - sigma.log() - LOG_PI).sum()
     }
 
-    /// Student's t with `nu` degrees of freedom, location `mu` and scale `sigma`.
+    /// Returns the log density of Student's t distribution with `nu` degrees of freedom, location `mu` and scale
+    /// `sigma`.
     #[track_caller]
     pub fn student_t_lpdf(
         self,
@@ -47,14 +48,14 @@ impl<'b> Expr<'b> {
         (normaliser - half * (z.square() / nu).log1p()).sum()
     }
 
-    /// Exponential with rate `rate`.
+    /// Returns the log density of an exponential distribution with rate `rate`.
     #[track_caller]
     pub fn exponential_lpdf(self, rate: impl Operand<'b>) -> Expr<'b> {
         let rate = rate.expr(self.builder);
         (rate.log() - rate * self).sum()
     }
 
-    /// Gamma with shape `alpha` and rate `beta`.
+    /// Returns the log density of a gamma distribution with shape `alpha` and rate `beta`.
     #[track_caller]
     pub fn gamma_lpdf(self, alpha: impl Operand<'b>, beta: impl Operand<'b>) -> Expr<'b> {
         let (alpha, beta) = (alpha.expr(self.builder), beta.expr(self.builder));
@@ -62,7 +63,7 @@ impl<'b> Expr<'b> {
         (normaliser + (alpha - 1.0) * self.log() - beta * self).sum()
     }
 
-    /// Beta with shapes `alpha` and `beta`.
+    /// Returns the log density of a beta distribution with shapes `alpha` and `beta`.
     #[track_caller]
     pub fn beta_lpdf(self, alpha: impl Operand<'b>, beta: impl Operand<'b>) -> Expr<'b> {
         let (alpha, beta) = (alpha.expr(self.builder), beta.expr(self.builder));
@@ -70,14 +71,14 @@ impl<'b> Expr<'b> {
         (normaliser + (alpha - 1.0) * self.log() + (beta - 1.0) * (-self).log1p()).sum()
     }
 
-    /// Bernoulli outcomes (0 or 1) with log-odds `eta`.
+    /// Returns the log probability of Bernoulli outcomes (0 or 1) with log-odds `eta`.
     #[track_caller]
     pub fn bernoulli_logit_lpmf(self, eta: impl Operand<'b>) -> Expr<'b> {
         let eta = eta.expr(self.builder);
         (self * eta - eta.log1p_exp()).sum()
     }
 
-    /// Poisson counts with log-rate `eta`.
+    /// Returns the log probability of Poisson counts with log-rate `eta`.
     #[track_caller]
     pub fn poisson_log_lpmf(self, eta: impl Operand<'b>) -> Expr<'b> {
         let eta = eta.expr(self.builder);

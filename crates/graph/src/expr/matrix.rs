@@ -4,7 +4,7 @@ use super::Expr;
 use crate::ir::Graph;
 use crate::ops::MatMul;
 
-/// A matrix that contains the elements of a vector, column by column.
+/// A matrix whose elements are those of a vector, column by column.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'b> {
     elements: Expr<'b>,
@@ -12,7 +12,7 @@ pub struct Matrix<'b> {
     cols: usize,
 }
 
-/// Several columns along the record axis. Each record has one row of a design matrix.
+/// Several columns along the record axis. Each record has one row, as in a design matrix.
 #[derive(Clone, Debug)]
 pub struct RecordMatrix<'b> {
     columns: Vec<Expr<'b>>,
@@ -38,28 +38,28 @@ impl<'b> Matrix<'b> {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(self) -> usize {
         self.cols
     }
 
-    /// All elements, column by column.
+    /// Returns all elements, column by column.
     pub fn elements(self) -> Expr<'b> {
         self.elements
     }
 
-    /// The product with a vector.
+    /// Multiplies the matrix by a vector.
     #[track_caller]
     pub fn mul_vec(self, x: Expr<'b>) -> Expr<'b> {
         self.mul(x.reshape(self.cols, 1)).elements
     }
 
-    /// The matrix product.
+    /// Multiplies the matrix by another matrix.
     #[track_caller]
     #[expect(
         clippy::should_implement_trait,
@@ -93,7 +93,7 @@ impl<'b> Matrix<'b> {
         }
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     #[track_caller]
     pub fn transpose(self) -> Matrix<'b> {
         let (rows, cols) = (self.rows, self.cols);
@@ -107,7 +107,7 @@ impl<'b> Matrix<'b> {
         }
     }
 
-    /// The diagonal of a square matrix.
+    /// Returns the diagonal of a square matrix.
     #[track_caller]
     pub fn diagonal(self) -> Expr<'b> {
         let at: Vec<usize> = (0..self.rows.min(self.cols))
@@ -116,8 +116,8 @@ impl<'b> Matrix<'b> {
         self.elements.gather(&at)
     }
 
-    /// The lower Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is read.
-    /// It is NaN if the matrix is not positive definite.
+    /// Returns the lower Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is
+    /// read. The factor is NaN if the matrix is not positive definite.
     #[track_caller]
     pub fn cholesky(self) -> Matrix<'b> {
         self.square("the Cholesky factor", |graph, args, n| {
@@ -125,7 +125,7 @@ impl<'b> Matrix<'b> {
         })
     }
 
-    /// `log |det|` of a square matrix.
+    /// Returns `log |det|` of a square matrix.
     #[track_caller]
     pub fn log_abs_det(self) -> Expr<'b> {
         let det = self.square("the determinant", |graph, args, n| {
@@ -134,7 +134,7 @@ impl<'b> Matrix<'b> {
         det.elements
     }
 
-    /// `x` with `L x = b` for this lower triangular matrix L.
+    /// Solves `L x = b` for `x`, where L is this lower triangular matrix.
     #[track_caller]
     pub fn solve_lower(self, b: Expr<'b>) -> Expr<'b> {
         let b = b.reshape(self.rows, 1).elements;
@@ -180,12 +180,12 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Column `j`, one number per record.
+    /// Returns column `j`, with one number per record, or `None` if there is no such column.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }
 
-    /// The product of each record's row with the vector `x`.
+    /// Multiplies each record's row by the vector `x`.
     #[track_caller]
     pub fn mul_vec(&self, x: Expr<'b>) -> Expr<'b> {
         if self.columns.len() != x.len() {

@@ -87,73 +87,73 @@ macro_rules! binary {
 }
 
 unary! {
-    /// `1 / x`.
+    /// Returns `1 / x`.
     recip => Recip;
-    /// `x²`.
+    /// Returns `x²`.
     square => Square;
-    /// `√x`.
+    /// Returns `√x`.
     sqrt => Sqrt;
-    /// The absolute value.
+    /// Returns the absolute value.
     abs => Abs;
-    /// −1, 0 or 1.
+    /// Returns the sign of x, which is −1, 0 or 1.
     sign => Sign;
-    /// The largest integer not above x.
+    /// Returns the largest integer that is at most x.
     floor => Floor;
-    /// `eˣ`.
+    /// Returns `eˣ`.
     exp => Exp;
-    /// `eˣ − 1`.
+    /// Returns `eˣ − 1`.
     expm1 => Expm1;
-    /// The natural logarithm.
+    /// Returns the natural logarithm.
     log => Log;
-    /// `log(1 + x)`.
+    /// Returns `log(1 + x)`.
     log1p => Log1p;
-    /// `1 / (1 + e⁻ˣ)`.
+    /// Returns `1 / (1 + e⁻ˣ)`.
     inv_logit => InvLogit;
-    /// `log(x / (1 − x))`.
+    /// Returns `log(x / (1 − x))`.
     logit => Logit;
-    /// `log(1 + eˣ)`.
+    /// Returns `log(1 + eˣ)`.
     log1p_exp => Log1pExp;
-    /// `log(1 − eˣ)` for negative x.
+    /// Returns `log(1 − eˣ)` for negative x.
     log1m_exp => Log1mExp;
-    /// The sine.
+    /// Returns the sine.
     sin => Sin;
-    /// The cosine.
+    /// Returns the cosine.
     cos => Cos;
-    /// The tangent.
+    /// Returns the tangent.
     tan => Tan;
-    /// The inverse tangent.
+    /// Returns the inverse tangent.
     atan => Atan;
-    /// The hyperbolic sine.
+    /// Returns the hyperbolic sine.
     sinh => Sinh;
-    /// The hyperbolic cosine.
+    /// Returns the hyperbolic cosine.
     cosh => Cosh;
-    /// The hyperbolic tangent.
+    /// Returns the hyperbolic tangent.
     tanh => Tanh;
-    /// `log |Γ(x)|`.
+    /// Returns `log |Γ(x)|`.
     lgamma => Lgamma;
-    /// The derivative of `lgamma`.
+    /// Returns the derivative of `lgamma`.
     digamma => Digamma;
-    /// The error function.
+    /// Returns the error function.
     erf => Erf;
-    /// The standard normal distribution function.
+    /// Returns the standard normal distribution function.
     normal_cdf => NormalCdf;
-    /// The logarithm of the standard normal distribution function.
+    /// Returns the logarithm of the standard normal distribution function.
     log_normal_cdf => LogNormalCdf;
 }
 
 binary! {
-    /// `xʸ`.
+    /// Returns `xʸ`.
     pow => Pow;
-    /// The smaller of two values, elementwise.
+    /// Returns the smaller of two values, elementwise.
     minimum => Fmin;
-    /// The larger of two values, elementwise.
+    /// Returns the larger of two values, elementwise.
     maximum => Fmax;
-    /// `log(eˣ + eʸ)`.
+    /// Returns `log(eˣ + eʸ)`.
     log_add_exp => LogAddExp;
-    /// 1 where x < y, else 0.
+    /// Returns 1 where x < y, and 0 elsewhere.
     lt => Lt;
-    /// 1 where x ≤ y, else 0.
+    /// Returns 1 where x ≤ y, and 0 elsewhere.
     le => Le;
-    /// 1 where x = y, else 0.
+    /// Returns 1 where x = y, and 0 elsewhere.
     equals => Eq;
 }

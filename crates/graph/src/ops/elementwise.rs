@@ -1,13 +1,18 @@
 //! The table of elementwise operations.
 //!
-//! A row states the variant, the name and the arguments, followed by these fields. `value` is the slow scalar
-//! definition. `kernel` computes eight lanes; operations too rare to vectorise have no kernel and use the slow
-//! definition lane by lane. `single` computes sixteen lanes in single precision; operations without it use the slow
-//! definition. `partials` are the derivatives with respect to each argument, as graph expressions of the arguments and
-//! the result `out` (`zero` where it is zero almost everywhere). `range`, if known, is the range of the values given
-//! the ranges of the arguments. `harmless` is needed if the operation is undefined or has an infinite slope for some
-//! arguments: it is a substitute for each argument on branches that are not taken. `points` are arguments at which
-//! tests compare value, kernel and finite differences.
+//! A row begins with the variant, the name and the arguments. These fields follow:
+//!
+//! - `value` is the slow scalar definition.
+//! - `kernel` computes eight lanes. Operations that are too rare to vectorise have no kernel and use the slow
+//!   definition in
+//! each lane.
+//! - `single` computes sixteen lanes in single precision. Operations without it use the slow definition.
+//! - `partials` are the derivatives with respect to each argument, as graph expressions of the arguments and the result
+//! `out`. The entry `zero` means that the derivative is zero almost everywhere.
+//! - `range` is the range of the values, if it follows from the ranges of the arguments.
+//! - `harmless` is a substitute for each argument on branches that are not taken. It is required if the operation is
+//! undefined or has an infinite slope for some arguments.
+//! - `points` are arguments at which tests compare value, kernel and finite differences.
 
 use jensen_math::special as sp;
 
@@ -18,8 +23,8 @@ use crate::ops::range::{
 };
 use crate::ops::slopes::*;
 
-/// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values, kernels, derivatives,
-/// tests) takes its columns from the same rows.
+/// Expands `$callback!` with every row of the table, so that the enumeration, values, kernels, derivatives and tests
+/// take their columns from the same rows.
 macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
@@ -41,7 +46,7 @@ macro_rules! elementwise_table {
             Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
             Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), harmless: [HALF, HALF], partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
 
-            // Piecewise. Derivatives at the kinks are one-sided.
+            // Piecewise operations. Derivatives at the kinks are one-sided.
             Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), single: x.abs(), range: x().magnitude(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
             Sign "sign" (x) out g { value: f64::from(x > 0.0) - f64::from(x < 0.0), kernel: V::select(x.gt(V::splat(0.0)), V::splat(1.0), V::select(x.lt(V::splat(0.0)), V::splat(-1.0), V::splat(0.0))), single: V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero())), partials: [Zero], points: [[-1.5], [2.0]] }
             Floor "floor" (x) out g { value: x.floor(), kernel: x.floor(), partials: [Zero], points: [[-1.5], [2.25]] }
@@ -51,15 +56,15 @@ macro_rules! elementwise_table {
             Fmin "fmin" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }, kernel: V::select(x.le(y), x, V::select(y.lt(x), y, x.add(y))), single: V::select(x.le(y), x, V::select(y.lt(x), y, x + y)), partials: [g.elem(ElemOp::Le, &[x, y]), g.elem(ElemOp::Lt, &[y, x])], points: [[1.0, 2.0], [2.5, 1.0]] }
             Fmax "fmax" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }, kernel: V::select(x.ge(y), x, V::select(y.gt(x), y, x.add(y))), single: V::select(y.le(x), x, V::select(x.lt(y), y, x + y)), range: x().larger(y()), partials: [g.elem(ElemOp::Le, &[y, x]), g.elem(ElemOp::Lt, &[x, y])], points: [[1.0, 2.0], [2.5, 1.0]] }
 
-            // Comparisons are 1 or 0.
+            // Comparisons, with results 1 or 0.
             Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.lt(y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.le(y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), range: x().join(y()), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
-            // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
+            // The shift of a log-sum-exp. It is finite, and has no derivative because the result does not depend on it.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
-            // A number that is treated as a constant.
+            // A value that is treated as a constant.
             Held "held" (x) out g { value: x, kernel: x, single: x, range: x(), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
@@ -76,7 +81,7 @@ macro_rules! elementwise_table {
             Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), harmless: [NEGATIVE], partials: [{ let d = g.sub(x, out); let e = g.exp(d); g.neg(e) }], points: [[-3.0], [-0.1]] }
             LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
 
-            // Trigonometric and hyperbolic.
+            // Trigonometric and hyperbolic functions.
             Sin "sin" (x) out g { value: x.sin(), kernel: vm::sin(x), range: ValueRange::between(-1.0, 1.0), partials: [g.elem(ElemOp::Cos, &[x])], points: [[-2.0], [0.4]] }
             Cos "cos" (x) out g { value: x.cos(), kernel: vm::cos(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.elem(ElemOp::Sin, &[x]); g.neg(s) }], points: [[-2.0], [0.4]] }
             Tan "tan" (x) out g { value: x.tan(), kernel: vm::tan(x), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.add(one, s) }], points: [[-1.0], [0.4]] }
@@ -91,8 +96,8 @@ macro_rules! elementwise_table {
             Acosh "acosh" (x) out g { value: libm::acosh(x), kernel: vm::acosh(x), harmless: [ABOVE_ONE], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(s, one); let r = g.sqrt(d); g.recip(r) }], points: [[1.2], [4.0]] }
             Atanh "atanh" (x) out g { value: libm::atanh(x), kernel: vm::atanh(x), harmless: [HALF], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); g.recip(d) }], points: [[-0.6], [0.4]] }
 
-            // Gamma family. The derivative of polygamma(3) is never needed: values, gradients and
-            // Hessian-vector products reach at most two derivatives past `trigamma`.
+            // Gamma functions. The derivative of polygamma(3) is never needed, because values, gradients and
+            // Hessian-vector products contain at most two derivatives beyond `trigamma`.
             Lgamma "lgamma" (x) out g { value: sp::lgamma(x), kernel: vm::lgamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Digamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Digamma "digamma" (x) out g { value: sp::digamma(x), kernel: vm::digamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Trigamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Trigamma "trigamma" (x) out g { value: sp::trigamma(x), kernel: vm::trigamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Tetragamma, &[x])], points: [[0.3], [2.5], [40.0]] }
@@ -101,12 +106,12 @@ macro_rules! elementwise_table {
 
             Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: V::select(a.min(b).lt(V::splat(0.0)), V::splat(f64::NAN), vm::lbeta(a, b)), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
 
-            // Differences of the gamma family over a step, which would cancel for large x.
+            // Differences of gamma functions over a step, which would cancel for large x.
             LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             DigammaStep "digamma_step" (x, n) out g { value: sp::digamma_step(x, n), kernel: vm::digamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::TrigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Trigamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             TrigammaStep "trigamma_step" (x, n) out g { value: sp::trigamma_step(x, n), kernel: vm::trigamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [{ let s = g.add(x, n); let (a, b) = (g.elem(ElemOp::Tetragamma, &[s]), g.elem(ElemOp::Tetragamma, &[x])); g.sub(a, b) }, { let s = g.add(x, n); g.elem(ElemOp::Tetragamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
 
-            // Error function family.
+            // Error functions.
             Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             Erfc "erfc" (x) out g { value: libm::erfc(x), kernel: vm::erfc(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(-std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), range: ValueRange::PROBABILITY, partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
@@ -114,8 +119,8 @@ macro_rules! elementwise_table {
             LogNormalScaled "log_normal_scaled" (x) out g { value: sp::log_phi_scaled(x), kernel: vm::log_phi_scaled(x), partials: [scaled_normal_slope(g, x, out)], points: [[-8.0], [-1.2], [0.4], [3.0]] }
             NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), harmless: [HALF], partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
 
-            // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives by shape
-            // parameters. Those past the second order are never needed, as above.
+            // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives with respect to
+            // shape parameters. Derivatives beyond the second order are never needed, as above.
             LogGammaP "log_gamma_p" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.value, harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPA, &[a, x]), gamma_slope(g, false, [a, x], out)], points: [[0.4, 0.3], [2.5, 1.2], [2.5, 6.0], [30.0, 33.0]] }
             LogGammaPA "log_gamma_p_a" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.first[0], harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPAA, &[a, x]), gamma_mixed(g, ElemOp::LogGammaP, [a, x], out)], points: [] }
             LogGammaPAA "log_gamma_p_aa" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.second[0], harmless: [POSITIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
@@ -139,8 +144,8 @@ macro_rules! elementwise_table {
             LogWiener "log_wiener" (x, w) out g { value: sp::log_wiener(x, w), harmless: [POSITIVE, HALF], partials: [{ let (half, two) = (g.constant(0.5), g.constant(2.0)); let r = g.elem(ElemOp::WienerRatio, &[x, w, two]); g.mul(half, r) }, { let one = g.constant(1.0); g.elem(ElemOp::WienerRatio, &[x, w, one]) }], points: [[0.1, 0.3], [0.7, 0.6], [0.39, 0.8], [3.0, 0.2]] }
             WienerRatio "wiener_ratio" (x, w, k) out g { value: sp::wiener_ratio(x, w, k.round() as u32), harmless: [POSITIVE, HALF], partials: [{ let half = g.constant(0.5); let d = wiener_change(g, [x, w, k], 2.0, out); g.mul(half, d) }, wiener_change(g, [x, w, k], 1.0, out), Zero], points: [] }
 
-            // Bessel functions; those of integer order are constant in it.
-            LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_bessel_i(v, x).value, harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
+            // Bessel functions. Functions of integer order have no derivative with respect to it.
+            LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_modified_bessel_first_kind(v, x), harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
             LogBesselIV "log_bessel_i_v" (v, x) out g { value: sp::log_bessel_i(v, x).first[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIVV, &[v, x]), bessel_mixed(g, [v, x], out)], points: [] }
             LogBesselIVV "log_bessel_i_vv" (v, x) out g { value: sp::log_bessel_i(v, x).second[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
             BesselJ "bessel_j" (n, x) out g { value: sp::bessel_first_kind(n.round() as i32, x), partials: [Zero, neighbours(g, ElemOp::BesselJ, [n, x], ElemOp::Sub, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
@@ -148,7 +153,7 @@ macro_rules! elementwise_table {
             BesselI "bessel_i" (n, x) out g { value: sp::modified_bessel_first_kind(n.round() as i32, x), partials: [Zero, neighbours(g, ElemOp::BesselI, [n, x], ElemOp::Add, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
             BesselK "bessel_k" (n, x) out g { value: sp::modified_bessel_second_kind(n.round() as i32, x), harmless: [ANY, POSITIVE], partials: [Zero, neighbours(g, ElemOp::BesselK, [n, x], ElemOp::Add, -0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
 
-            // Inverses.
+            // Inverse functions.
             LambertW0 "lambert_w0" (x) out g { value: sp::lambert_w0(x), harmless: [NONNEGATIVE], partials: [lambert_slope(g, out)], points: [[-0.2], [0.5], [20.0]] }
             LambertWm1 "lambert_wm1" (x) out g { value: sp::lambert_wm1(x), harmless: [|_| Some(-0.2)], partials: [lambert_slope(g, out)], points: [[-0.3], [-0.03]] }
             InvIncBeta "inv_inc_beta" (a, b, p) out g { value: sp::inv_inc_beta(a, b, p), harmless: [POSITIVE, POSITIVE, HALF], partials: [quantile_shape(g, ElemOp::LogIncBetaA, [a, b], out), quantile_shape(g, ElemOp::LogIncBetaB, [a, b], out), { let d = beta_density(g, [a, b], out); let n = g.neg(d); g.exp(n) }], points: [[0.8, 1.7, 0.3], [6.0, 3.0, 0.9]] }
@@ -157,7 +162,6 @@ macro_rules! elementwise_table {
 }
 pub(crate) use elementwise_table;
 
-/// Names the first of three lanes after the arguments of a row.
 macro_rules! bind_args {
     ($x:ident $y:ident $z:ident; $a:ident) => {
         let $a = $x;
@@ -170,7 +174,6 @@ macro_rules! bind_args {
     };
 }
 
-/// Number of arguments of a row.
 macro_rules! arity_of {
     ($a:ident) => {
         1
@@ -184,39 +187,38 @@ macro_rules! arity_of {
 }
 pub(crate) use {arity_of, bind_args};
 
-/// 1/√(2π).
 pub(crate) const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 macro_rules! declare {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// An elementwise operation; see the table in this module.
+        /// An elementwise operation. The [module documentation](self) describes the table.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         #[allow(missing_docs)]
         pub enum ElemOp { $($variant),* }
 
         impl ElemOp {
-            /// Every operation, in table order.
+            /// All operations, in the order of the table.
             pub const ALL: &'static [ElemOp] = &[$(ElemOp::$variant),*];
 
-            /// The name in the text form.
+            /// Returns the name of the operation in the text form.
             pub fn name(self) -> &'static str {
                 match self { $(ElemOp::$variant => $name),* }
             }
 
-            /// Number of arguments.
+            /// Returns the number of arguments.
             pub fn arity(self) -> usize {
                 match self { $(ElemOp::$variant => arity_of!($($arg)*)),* }
             }
 
-            /// The slow scalar definition.
+            /// Computes the operation by its slow scalar definition.
             pub fn value(self, args: &[f64]) -> f64 {
                 match self { $(ElemOp::$variant => { let &[$($arg),*] = args else { unreachable!("arity was checked") }; $value })* }
             }
 
-            /// The derivative with respect to argument `which`, as a graph expression; `None` if it is zero almost
-            /// everywhere.
+            /// Returns the derivative with respect to argument `which` as a graph expression, or `None` if it is zero
+            /// almost everywhere.
             #[allow(unused_variables, unused_mut, unused_assignments)]
             pub(crate) fn partial(self, g: &mut Graph, args: &[NodeId], out: NodeId, which: usize) -> Option<NodeId> {
                 match self { $(ElemOp::$variant => {
@@ -231,7 +233,7 @@ macro_rules! declare {
                 })* }
             }
 
-            /// The range of the values, given those of the arguments.
+            /// Returns the range of the values, given the ranges of the arguments.
             #[allow(unused_variables, unused_assignments, unreachable_code)]
             pub fn range(self, arg: &dyn Fn(usize) -> ValueRange) -> ValueRange {
                 match self { $(ElemOp::$variant => {
@@ -246,14 +248,14 @@ macro_rules! declare {
                 })* }
             }
 
-            /// A number at which the operation is finite and smooth, for an argument in a range; `None` if the
-            /// operation is finite and smooth everywhere.
+            /// Returns a number at which the operation is finite and smooth, for an argument in the given range.
+            /// Returns `None` if the operation is finite and smooth in the whole range.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))
             }
 
-            /// Arguments at which tests compare value, kernel and finite differences.
+            /// Returns the arguments at which tests compare value, kernel and finite differences.
             pub fn test_points(self) -> Vec<Vec<f64>> {
                 match self { $(ElemOp::$variant => vec![$(vec![$($point),*]),*]),* }
             }
@@ -261,7 +263,6 @@ macro_rules! declare {
     };
 }
 
-/// A derivative in the table: a node, or [`Zero`].
 trait Partial {
     fn node(self) -> Option<NodeId>;
 }
@@ -281,7 +282,7 @@ impl Partial for Zero {
 elementwise_table!(declare);
 
 impl ElemOp {
-    /// The operation with this name.
+    /// Returns the operation with the given name, or `None` if there is none.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }

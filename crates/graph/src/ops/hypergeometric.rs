@@ -1,19 +1,18 @@
-//! Hypergeometric functions: values and derivatives. Each of them is an operation.
+//! Hypergeometric functions and their derivatives, each of which is an operation.
 
 use jensen_math::special;
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::MatMul;
 
-/// A hypergeometric function or its derivatives.
 pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     let (parameters, z) = x.split_at(x.len() - 1);
     let (a, b) = parameters.split_at(above);
     special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
-/// The next derivatives of the adjoint of a hypergeometric function or of its gradient; they are symmetric. Third
-/// derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
+/// Returns the next derivatives of the adjoint of a hypergeometric function or of its gradient, which are symmetric.
+/// Third derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
 /// approximations need derivatives of a likelihood up to the fourth order, so they do not support this function.
 pub(super) fn along(
     g: &mut Graph,

@@ -1,8 +1,9 @@
 //! The operations of a graph.
 //!
 //! *Elementwise* operations are rows of one table ([`elementwise`]) with name, value, lane kernel, range, derivative
-//! rule and test points. *Structural* operations move, reduce or factorise; `structural` has their shape rule, slow
-//! value and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root they find; see `solver`.
+//! rule and test points. *Structural* operations move, reduce or factorise values. The module `structural` contains
+//! their shape rules, slow values and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root
+//! they find; see `solver`.
 
 pub mod elementwise;
 pub(crate) mod hypergeometric;
@@ -20,36 +21,36 @@ pub(crate) use streamed::{SHORTEST, Streamed, streamed};
 
 use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 
-/// Extents of a matrix product: `m × k` times `k × n`.
+/// The extents of a matrix product: `m × k` times `k × n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatMul {
-    /// Number of rows of the result.
+    /// The number of rows of the result.
     pub m: u32,
     /// The contracted extent.
     pub k: u32,
-    /// Number of columns of the result.
+    /// The number of columns of the result.
     pub n: u32,
-    /// The left factor is stored transposed (as `k × m`).
+    /// Whether the left factor is stored transposed, as `k × m`.
     pub left_transposed: bool,
-    /// The right factor is stored transposed (as `n × k`).
+    /// Whether the right factor is stored transposed, as `n × k`.
     pub right_transposed: bool,
 }
 
-/// The destinations of the elements of one source of a [`Op::Scatter`].
+/// The destination of the elements of one source of an [`Op::Scatter`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScatterMap {
-    /// Element i goes to element i.
+    /// Element i is added to element i of the result.
     All,
-    /// Element i goes to element `index[i]`.
+    /// Element i is added to element `index[i]` of the result.
     Index(IndexId),
-    /// Record r's element goes to element `index[r]` of a record column.
+    /// The element of record r is added to element `index[r]` of the result, where `index` is a record column.
     Record(RecordId),
 }
 
-/// Largest number of sources of one scatter. Longer sums nest.
+/// The largest number of sources of one scatter. Sums of more sources are nested scatters.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order. Unused slots are [`ScatterMap::All`].
+/// The maps of a scatter's sources in order. Unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// The operation of a node on its arguments. Matrices are column-major.
@@ -63,85 +64,85 @@ pub enum Op {
     Record(RecordId),
     /// The number of records in the batch.
     RecordCount,
-    /// An elementwise operation; scalar arguments broadcast.
+    /// An elementwise operation, to which scalar arguments broadcast.
     Elem(ElemOp),
     /// A scalar repeated to the shape of the node.
     Broadcast,
-    /// `out[i] = x[index[i]]`.
+    /// The elements at the given indices: `out[i] = x[index[i]]`.
     Gather(IndexId),
-    /// `out[r] = x[index of record r]`.
+    /// The element at the index of each record: `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
-    /// Zeros plus every source at its indices; see [`ScatterMap`].
+    /// A sum of all sources, each added at its indices to a vector of zeros; see [`ScatterMap`].
     Scatter(ScatterMaps),
-    /// The arguments in sequence.
+    /// The concatenated arguments.
     Concat,
-    /// Sum of all elements, also over records.
+    /// The sum of all elements, over all records for a value along the record axis.
     Sum,
-    /// Largest element.
+    /// The largest element.
     Max,
-    /// Cumulative sums, from the front or (`reverse`) from the back.
+    /// Cumulative sums, starting with the first or the last element.
     CumSum {
-        /// Sums run from the last element to the first.
+        /// Whether sums run from the last element to the first.
         reverse: bool,
     },
-    /// Sum over the lanes of the batch, which turns a per-lane adjoint into that of a shared value.
+    /// The sum over the lanes of the batch, which turns a per-lane adjoint into the adjoint of a shared value.
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),
     /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix, of which only the lower triangle is
-    /// read. A matrix that is not positive definite makes the lane NaN.
+    /// read. The result is NaN in each lane whose matrix is not positive definite.
     Cholesky {
-        /// Extent.
+        /// The extent of the matrix.
         n: u32,
     },
-    /// `X` with `L X = B` (or `Lᵀ X = B`) for a lower triangular `n × n` matrix L.
+    /// The solution `X` of `L X = B` (or `Lᵀ X = B`) for a lower triangular `n × n` matrix L.
     TriSolve {
-        /// Extent of L.
+        /// The extent of L.
         n: u32,
-        /// Number of columns of B.
+        /// The number of columns of B.
         cols: u32,
-        /// Solve with the transpose.
+        /// Whether the system has the transpose of L.
         transposed: bool,
     },
-    /// `X` with `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, by pivoted elimination.
+    /// The solution `X` of `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, by pivoted elimination.
     Solve {
-        /// Extent of A.
+        /// The extent of A.
         n: u32,
-        /// Number of columns of B.
+        /// The number of columns of B.
         cols: u32,
-        /// Solve with the transpose.
+        /// Whether the system has the transpose of A.
         transposed: bool,
     },
-    /// `log |det A|` of a general `n × n` matrix.
+    /// The value `log |det A|` of a general `n × n` matrix.
     LogAbsDet {
-        /// Extent.
+        /// The extent of A.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, in ascending order, followed by the eigenvectors. For a matrix
-    /// that is not symmetric, it decomposes the symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix in ascending order, followed by the eigenvectors. If the matrix is
+    /// not symmetric, its symmetric part is decomposed.
     EigenSym {
-        /// Extent.
+        /// The extent of the matrix.
         n: u32,
     },
-    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The argument
-    /// consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
+    /// The eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The
+    /// argument consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
     /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive and
     /// 0 elsewhere.
     Eigen {
-        /// Extent.
+        /// The extent of the matrix.
         n: u32,
-        /// Of the Hermitian part only.
+        /// Whether only the Hermitian part is decomposed.
         hermitian: bool,
     },
-    /// The hypergeometric function of a vector of numerators, denominators and the argument, with these numbers of
-    /// elements. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
+    /// The hypergeometric function. Its argument is a vector of numerators, denominators and the argument of the
+    /// function. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
     /// element.
     Hypergeometric {
-        /// Number of numerators.
+        /// The number of numerators.
         above: u32,
-        /// Number of denominators.
+        /// The number of denominators.
         below: u32,
-        /// The derivatives.
+        /// The order of the derivatives.
         order: u32,
     },
     /// A pass of a solver.
@@ -149,7 +150,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The name in the text form.
+    /// Returns the name of the operation in the text form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Const(_) => "const",

@@ -1,32 +1,31 @@
-//! Facts about values, derived from their operations: ranges, and numbers at which an operation is harmless.
+//! Ranges of values, and arguments at which an operation is finite and smooth.
 
 /// A range that contains every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
-    /// At least this number.
+    /// A lower bound of all values.
     pub low: f64,
-    /// Not greater than this.
+    /// An upper bound of all values.
     pub high: f64,
     /// Whether values are strictly greater than `low`.
     pub above: bool,
 }
 
 impl ValueRange {
-    /// Any value is possible.
+    /// The range of all numbers.
     pub const ALL: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
         above: false,
     };
 
-    /// The range of a distribution function.
     pub(crate) const PROBABILITY: Self = Self {
         low: 0.0,
         high: 1.0,
         above: true,
     };
 
-    /// From `low` on, excluding `low` if `above`.
+    /// Creates the range of all numbers from `low` on. It excludes `low` itself if `above` is true.
     pub fn at_least(low: f64, above: bool) -> Self {
         Self {
             low,
@@ -35,7 +34,7 @@ impl ValueRange {
         }
     }
 
-    /// From `low` to `high`, both included.
+    /// Creates the range from `low` to `high`, including both.
     pub fn between(low: f64, high: f64) -> Self {
         Self {
             low,
@@ -44,27 +43,27 @@ impl ValueRange {
         }
     }
 
-    /// Above 0.
+    /// Returns whether all values are above 0.
     pub fn positive(self) -> bool {
         self.low > 0.0 || (self.low == 0.0 && self.above)
     }
 
-    /// 0 or above.
+    /// Returns whether all values are at least 0.
     pub fn nonnegative(self) -> bool {
         self.low >= 0.0
     }
 
-    /// Within [0, 1].
+    /// Returns whether all values are in [0, 1].
     pub fn unit(self) -> bool {
         self.low >= 0.0 && self.high <= 1.0
     }
 
-    /// Whether a number is in the range.
+    /// Returns whether a number is in the range.
     pub fn contains(self, x: f64) -> bool {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// The range of elements from two ranges.
+    /// Returns the smallest range that contains both ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -129,12 +128,12 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is 0 only at 0 and never negative.
+    /// Returns the range of a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
 
-    /// For a function with the sign of its argument.
+    /// Returns the range of a function that has the sign of its argument.
     pub(crate) fn same_sign(self) -> Self {
         match self.nonnegative() {
             true => Self::at_least(0.0, self.positive()),
@@ -142,7 +141,7 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is positive if its argument is positive.
+    /// Returns the range of a function that is positive if its argument is positive.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),
@@ -151,22 +150,16 @@ impl ValueRange {
     }
 }
 
-/// A number that replaces an argument in a range, if the operation has no value or no finite slope for part of the
-/// range.
+/// Returns a number that replaces an argument in the given range, or `None` if the operation is finite and has a finite
+/// slope in all of the range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
-/// Every argument is harmless.
 pub(crate) const ANY: Harmless = |_| None;
-/// Arguments must be above 0.
 pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);
-/// Arguments must not be below 0.
 pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
-/// Arguments must not be close to overflow.
 pub(crate) const MODEST: Harmless =
     |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
-/// Arguments have bounds that are not compared with ranges: within (0, 1), or not 0.
+/// The bounds of the arguments, which are within (0, 1) or not 0, are not compared with ranges.
 pub(crate) const HALF: Harmless = |_| Some(0.5);
-/// Arguments must be below 0.
 pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);
-/// Arguments must be above 1.
 pub(crate) const ABOVE_ONE: Harmless = |_| Some(2.0);

@@ -4,15 +4,15 @@
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// `x`, or ∞ if it is 0, as a divisor for slopes that are infinite at 0. Such slopes count as 0, as in Stan Math
-/// (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
+/// Returns `x` as a divisor, or ∞ if it is 0, for slopes that are infinite at 0. These slopes count as 0, as in Stan
+/// Math (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
     g.select(at_zero, infinite, x)
 }
 
-/// y xʸ⁻¹; 0 if it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+/// Returns y xʸ⁻¹, or 0 if the slope is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
 pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -25,7 +25,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// The derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, computed from its value.
+/// Returns the derivative with respect to x of `out` = log Φ(x), to which x² / 2 is added if x is negative.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -38,7 +38,7 @@ pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> Node
     g.add(ratio, below)
 }
 
-/// The derivative of log P(a, x), or of log Q(a, x) if `upper`, with respect to x, from their values.
+/// Returns the derivative with respect to x of `out`, which is log P(a, x), or log Q(a, x) if `upper` is true.
 pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, log_x, norm) = (g.constant(1.0), g.log(x), g.elem(ElemOp::Lgamma, &[a]));
     let power = g.sub(a, one);
@@ -50,8 +50,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// The derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a: the slope times (log
-/// x − ψ(a) − `by_a`).
+/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a. The result is
+/// the slope times (log x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -61,7 +61,7 @@ pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: 
     g.mul(slope, change)
 }
 
-/// The logarithms of x and of 1 − x at x = inv_logit(t).
+/// Returns the logarithms of x and of 1 − x at x = inv_logit(t).
 fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     let minus = g.neg(t);
     [minus, t].map(|t| {
@@ -70,7 +70,6 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     })
 }
 
-/// The derivative with respect to t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
     let (x, y, norm) = (
@@ -84,8 +83,8 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete beta
-/// function with respect to a or b.
+/// Returns the derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete
+/// beta function with respect to a or b.
 pub(super) fn beta_mixed(
     g: &mut Graph,
     by_a: bool,
@@ -107,8 +106,8 @@ pub(super) fn beta_mixed(
     g.mul(slope, change)
 }
 
-/// The derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees of
-/// freedom.
+/// Returns the derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees
+/// of freedom.
 pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let (above, below) = (g.add(n, one), g.mul(half, n));
@@ -127,8 +126,8 @@ pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative with respect to z of `by_n`, which is the derivative with respect to n of the logarithm of Student's
-/// distribution function.
+/// Returns the derivative with respect to z of `by_n`, which is the derivative with respect to n of the logarithm of
+/// Student's distribution function.
 pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) -> NodeId {
     let value = g.elem(ElemOp::LogStudentCdf, &[n, z]);
     let slope = student_slope(g, [n, z], value);
@@ -142,7 +141,7 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     let square = g.square(z);
     let (excess, total) = (g.div(square, n), g.add(n, square));
     let excess = g.elem(ElemOp::Log1p, &[excess]);
-    // Twice the derivative of the log density by n.
+    // Twice the derivative of the log density with respect to n.
     let (gap, ratio) = (g.sub(upper, lower), g.sub(square, one));
     let pull = g.div(ratio, total);
     let change = g.sub(gap, excess);
@@ -152,7 +151,7 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     g.mul(slope, change)
 }
 
-/// exp(−h² (1 + a²) / 2) / (1 + a²)
+/// Returns exp(−h² (1 + a²) / 2) / (1 + a²).
 pub(super) fn gauss_tail(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (h, a) = (g.square(h), g.square(a));
@@ -163,7 +162,7 @@ pub(super) fn gauss_tail(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.div(e, stretch)
 }
 
-/// The derivative of Owen's T by h: −φ(h) (Φ(a h) − ½).
+/// Returns the derivative of Owen's T with respect to h: −φ(h) (Φ(a h) − ½).
 pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     let (half, density, arm) = (g.constant(0.5), g.normal_density(h), g.mul(a, h));
     let p = g.elem(ElemOp::NormalCdf, &[arm]);
@@ -171,7 +170,8 @@ pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.mul(density, gap)
 }
 
-/// The derivative with respect to z of the logarithm `out` of the skew normal distribution function with shape a.
+/// Returns the derivative with respect to z of the logarithm `out` of the skew normal distribution function with
+/// shape a.
 pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, norm) = (g.constant(-0.5), g.constant((2.0 * INV_SQRT_2PI).ln()));
     let (square, arm) = (g.square(z), g.mul(a, z));
@@ -182,7 +182,8 @@ pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.exp(ratio)
 }
 
-/// The same with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)) over the distribution function.
+/// Returns the derivative of the same logarithm with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)),
+/// divided by the distribution function.
 pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (square, shape) = (g.square(z), g.square(a));
@@ -196,7 +197,7 @@ pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.mul(c, slope)
 }
 
-/// cos u − 1 = −2 sin²(u/2)
+/// Returns cos u − 1 = −2 sin²(u/2).
 fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     let (half, two) = (g.constant(0.5), g.constant(-2.0));
     let u = g.mul(half, u);
@@ -205,7 +206,7 @@ fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     g.mul(two, square)
 }
 
-/// exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range to which it is truncated.
+/// Returns exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range to which it is truncated.
 pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeId) -> NodeId {
     let dip = dip(g, u);
     let power = g.mul(k, dip);
@@ -213,7 +214,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// The derivative of the mean with respect to the upper end u: the density there times its deviation from the mean.
+/// Returns the derivative of the mean with respect to the upper end u, which is the density at u times the deviation of
+/// u from the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -222,7 +224,7 @@ pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean:
     g.mul(density, gap)
 }
 
-/// The derivative of `out` = log I_v(x) by x: I_{v+1}/I_v + v/x.
+/// Returns the derivative of `out` = log I_v(x) with respect to x: I_{v+1}/I_v + v/x.
 pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let one = g.constant(1.0);
     let next = g.add(v, one);
@@ -233,7 +235,7 @@ pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> N
     g.add(ratio, power)
 }
 
-/// The derivative with respect to x of the derivative with respect to the order, `by_v`.
+/// Returns the derivative with respect to x of `by_v`, which is the derivative of log I_v(x) with respect to the order.
 pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> NodeId {
     let (one, this) = (g.constant(1.0), g.elem(ElemOp::LogBesselI, &[v, x]));
     let order = g.add(v, one);
@@ -245,7 +247,7 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
     g.add(ratio, power)
 }
 
-/// `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
+/// Returns `factor` times the difference or sum of the Bessel functions of the next lower and the next higher order.
 pub(super) fn neighbours(
     g: &mut Graph,
     op: ElemOp,
@@ -260,7 +262,8 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// The derivative with respect to w, `step` times, of a derivative of the density, `out` of order k, divided by it.
+/// Returns the derivative of `out` of order `step` with respect to w. `out` is the derivative of order k of the
+/// density, divided by the density.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],
@@ -275,14 +278,13 @@ pub(super) fn wiener_change(
     g.sub(next, product)
 }
 
-/// The derivative of Lambert's `w`: e⁻ʷ / (1 + w).
+/// Returns the derivative e⁻ʷ / (1 + w) of Lambert's function, whose value is `w`.
 pub(super) fn lambert_slope(g: &mut Graph, w: NodeId) -> NodeId {
     let (minus, one) = (g.neg(w), g.constant(1.0));
     let (e, d) = (g.exp(minus), g.add(one, w));
     g.div(e, d)
 }
 
-/// The log density of the beta distribution at x.
 pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> NodeId {
     let (one, minus, norm) = (g.constant(1.0), g.neg(x), g.elem(ElemOp::Lbeta, &[a, b]));
     let (log_x, log_y) = (g.log(x), g.elem(ElemOp::Log1p, &[minus]));
@@ -292,8 +294,8 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// The derivative of a quantile x of the beta distribution with respect to a shape: that of the distribution function,
-/// which follows from the derivative `by_shape` of its logarithm, divided by the density.
+/// Returns the derivative of a quantile x of the beta distribution with respect to a shape. It is the derivative of the
+/// distribution function, which follows from the derivative `by_shape` of its logarithm, divided by the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

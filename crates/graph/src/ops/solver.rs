@@ -1,8 +1,9 @@
 //! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
 //! a graph, the *body*.
 //!
-//! Each is a function from one vector of arguments to one vector of results. Its four passes suffice for values,
-//! gradients and Hessian-vector products. With J the derivative of f at x and H the derivative of `wᵀJ`,
+//! Each operation is a function f from one vector of arguments x to one vector of results. Its four passes suffice for
+//! values, gradients and Hessian-vector products. With the derivative J of f at x and the derivative H of `wᵀJ`, they
+//! are:
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -11,50 +12,52 @@
 //! | [`Pass::Adjoint`] | x, w | Jᵀ w |
 //! | [`Pass::AdjointTangent`] | x, w, dx, dw | H dx + Jᵀ dw |
 //!
-//! [`crate::solver`] computes them.
+//! The module [`crate::solver`] computes them.
 
 use jensen_math::solvers::{Integral, Method, NODE, Ode, Root};
 
 use crate::ir::{Graph, Input, Placement};
 
-/// Relative tolerance of rough solutions.
+/// The relative tolerance of rough solutions.
 const ROUGH: f64 = 1e-4;
 
 /// A function defined by a body and a method of solution.
 #[derive(Clone, Debug)]
 pub struct Solver {
-    /// The problem, and the method.
+    /// The problem and the method.
     pub kind: SolverKind,
-    /// The body: three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root may
-    /// have two more outputs. One is the Jacobian in column-major order, if it is known to be cheaper than its columns
-    /// one by one. The other is the function to maximise, if the equations describe a maximum.
+    /// The body. It has three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root
+    /// may have two more outputs: the Jacobian in column-major order, if it is known to be cheaper than computing its
+    /// columns one by one, and the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 
 /// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// x: initial states, parameters, initial time, output times. Result: the states at each output time. The body has
-    /// a clock that runs from 0 to 1 between times, and the two times after the parameters. With [`Method::Implicit`]
-    /// the body returns residuals, and the states are followed by their derivatives with respect to time.
+    /// A differential equation. x consists of initial states, parameters, initial time and output times, and the result
+    /// is the states at each output time. The clock of the body runs from 0 to 1 between two times, which follow the
+    /// parameters. With [`Method::Implicit`], the body returns residuals, and the states are followed by their
+    /// derivatives with respect to time.
     Ode(Ode),
-    /// x: the start of the search, parameters. Result: a root. The body has no clock.
+    /// A root of a system of equations. x consists of the start of the search and the parameters. The body has no
+    /// clock.
     Root(Root),
-    /// x: limits, parameters. Result: one integral. The clock of the body is a quadrature node. The body has no states,
-    /// and its first parameters are the limits.
+    /// An integral. x consists of the limits and the parameters, and the result is one number. The clock of the body is
+    /// a quadrature node. The body has no states, and its first parameters are the limits.
     Integral(Integral),
 }
 
-/// The pass of a solver that a node computes.
+/// A pass of a solver, computed by one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Pass {
-    /// The function.
+    /// The value of the function.
     Value,
     /// The derivative of the solution along a direction.
     Tangent,
-    /// Products of weights with its derivatives.
+    /// The products of weights with the derivatives of the solution.
     Adjoint,
-    /// The derivative of these along a direction.
+    /// The derivative of these products along a direction.
     AdjointTangent,
 }
 
@@ -67,29 +70,29 @@ impl Pass {
         (Pass::AdjointTangent, "adjoint_tangent"),
     ];
 
-    /// The name in the text form.
+    /// Returns the name of the pass in the text form.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Whether the pass is a derivative along a direction.
+    /// Returns whether the pass is a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Whether the pass takes weights and returns products with derivatives.
+    /// Returns whether the pass takes weights and returns products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
 
-    /// Number of copies of the system that are solved together.
+    /// Returns the number of copies of the system that are solved together.
     pub fn copies(self) -> usize {
         if self.moves() { 2 } else { 1 }
     }
 }
 
 impl Solver {
-    /// Length of x.
+    /// Returns the length of x.
     pub fn arguments(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) => ode.arguments(),
@@ -98,7 +101,7 @@ impl Solver {
         }
     }
 
-    /// Length of the result.
+    /// Returns the length of the result.
     pub fn results(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) => ode.results(),
@@ -107,7 +110,7 @@ impl Solver {
         }
     }
 
-    /// Lengths of the body's clock, states and parameters, and of its rates.
+    /// Returns the lengths of the body's clock, states and parameters, and of its rates.
     pub fn extents(&self) -> ([usize; 3], usize) {
         match &self.kind {
             SolverKind::Ode(ode) => {
@@ -119,7 +122,8 @@ impl Solver {
         }
     }
 
-    /// Rows of the matrices that the solver factorises, or 0 for explicit steps and integrals.
+    /// Returns the number of rows of the matrices that the solver factorises, which is 0 for explicit steps and
+    /// integrals.
     pub fn factored(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {
@@ -130,7 +134,7 @@ impl Solver {
         }
     }
 
-    /// Lengths of the arguments of a pass, in order, and of its result.
+    /// Returns the lengths of the arguments of a pass, in order, and the length of its result.
     pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
         let (x, f) = (self.arguments(), self.results());
         match pass {
@@ -141,7 +145,8 @@ impl Solver {
         }
     }
 
-    /// This pass with a lower accuracy of differential equations, which suffices for the search for a starting point.
+    /// Returns this solver with a lower accuracy of differential equations, which suffices for the search for a
+    /// starting point.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {
@@ -150,12 +155,13 @@ impl Solver {
         rough
     }
 
-    /// Whether another pass computes the same.
+    /// Returns whether another solver computes the same function.
     pub fn same(&self, other: &Solver) -> bool {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// The error in extents, settings or the body's form, if there is one.
+    /// Returns a description of the first error in extents, settings or the form of the body, or `None` if there is no
+    /// error.
     pub fn problem(&self) -> Option<String> {
         const MOST: usize = u32::MAX as usize / 8;
         let sizes = match &self.kind {
@@ -172,12 +178,14 @@ impl Solver {
         }
         match &self.kind {
             SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
-                return Some("one absolute tolerance for each state".into());
+                return Some(
+                    "the number of absolute tolerances differs from the number of states".into(),
+                );
             }
             SolverKind::Ode(ode)
                 if ode.method == Method::Implicit && ode.parameters < ode.states =>
             {
-                return Some("derivatives at the start stand last among the parameters".into());
+                return Some("the last parameters must be the derivatives at the start".into());
             }
             SolverKind::Integral(integral) if integral.parameters < 2 => {
                 return Some("limits stand first among the parameters of an integral".into());
@@ -204,7 +212,8 @@ impl Solver {
             return None;
         }
         Some(format!(
-            "the body must have one output of {rates} elements, or that of a root a Jacobian and an objective beside it"
+            "the body must have one output of {rates} elements; the body of a root may also have a Jacobian and an \
+             objective"
         ))
     }
 }

@@ -1,15 +1,15 @@
-//! Eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
+//! Eigenvalues and eigenvectors of complex matrices, with slow values and derivative rules as graph expressions.
 //!
 //! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
-//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0, because vectors of
-//! one eigenvalue may rotate into each other, which does not affect functions of their span.
+//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0, because vectors of one
+//! eigenvalue may rotate into each other, which does not affect functions of their span.
 
 use jensen_math::complex::{self, Complex64};
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
+/// Computes eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re
@@ -30,7 +30,6 @@ pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     out
 }
 
-/// A complex matrix of the graph, as its real and its imaginary part.
 #[derive(Clone, Copy)]
 struct Parts {
     re: NodeId,
@@ -38,7 +37,6 @@ struct Parts {
 }
 
 impl Parts {
-    /// Two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -60,7 +58,6 @@ impl Parts {
         }
     }
 
-    /// The elementwise product.
     fn times(self, g: &mut Graph, other: Self) -> Self {
         let (ac, bd) = (g.mul(self.re, other.re), g.mul(self.im, other.im));
         let (ad, bc) = (g.mul(self.re, other.im), g.mul(self.im, other.re));
@@ -70,7 +67,7 @@ impl Parts {
         }
     }
 
-    /// The product of two matrices, each unchanged or transposed without conjugation.
+    /// Returns the product of two matrices. Each may be transposed, without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -89,7 +86,6 @@ impl Parts {
         }
     }
 
-    /// The elements at these positions of a longer list, with 0 at all other positions.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),
@@ -98,16 +94,14 @@ impl Parts {
     }
 }
 
-/// The common inputs of both rules.
 struct Spectrum {
     vectors: Parts,
-    /// V⁻¹
+    /// The inverse V⁻¹ of the matrix of eigenvectors.
     inverse: Parts,
-    /// 1 / (λⱼ − λᵢ), or 0.
+    /// The values 1 / (λⱼ − λᵢ), or 0 if the difference is 0.
     gaps: Parts,
-    /// 1 at the chosen component of each vector, and 0 elsewhere.
+    /// The value 1 at the chosen component of each vector, and 0 elsewhere.
     chosen: NodeId,
-    /// The chosen components.
     positive: NodeId,
 }
 
@@ -133,11 +127,10 @@ impl Spectrum {
     }
 }
 
-/// The inverse of a complex matrix, of the system of its parts.
 fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
     let minus = g.neg(v.im);
     let all = g.concat(&[v.re, v.im, minus]);
-    // [Re −Im; Im Re]
+    // The matrix [Re −Im; Im Re].
     let position = |at: usize| {
         let (row, column) = (at % (2 * n), at / (2 * n));
         let block = match (row < n, column < n) {
@@ -182,7 +175,7 @@ fn gaps(g: &mut Graph, values: Parts, n: usize) -> Parts {
     let equal = g.elem(ElemOp::Le, &[size, rounding]);
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let divisor = g.select(equal, one, size);
-    // conj(gap) / |gap|², of which no square is too small.
+    // The value conj(gap) / |gap|², computed so that no square underflows.
     let conj = gap.conj(g);
     conj.map(g, |g, x| {
         let once = g.div(x, divisor);
@@ -203,7 +196,6 @@ fn column_sums(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     g.matmul(ones, x, dims)
 }
 
-/// A number for each column, in all its rows.
 fn down_columns(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     let index: Vec<u32> = (0..n * n).map(|at| (at / n) as u32).collect();
     g.gather(x, &index)
@@ -213,7 +205,6 @@ fn diagonal(n: usize) -> Vec<u32> {
     (0..n).map(|i| (i * (n + 1)) as u32).collect()
 }
 
-/// The adjoint of the matrix from those of its eigenvalues and eigenvectors.
 pub(super) fn adjoint(
     g: &mut Graph,
     node: NodeId,
@@ -223,7 +214,7 @@ pub(super) fn adjoint(
 ) -> NodeId {
     let s = Spectrum::of(g, node, n, hermitian);
     let (of_values, of_vectors) = (Parts::of(g, bar, 0, n), Parts::of(g, bar, 2 * n, n * n));
-    // vⱼᴴ v̄ⱼ, the adjoints of D.
+    // The inner products vⱼᴴ v̄ⱼ are the adjoints of D.
     let conj = s.vectors.conj(g);
     let overlap = conj.times(g, of_vectors);
     let overlap = overlap.map(g, |g, x| column_sums(g, x, n));
@@ -250,7 +241,6 @@ pub(super) fn adjoint(
     join(g, all, n, hermitian)
 }
 
-/// The tangents of eigenvalues and eigenvectors from that of the matrix.
 pub(super) fn tangent(
     g: &mut Graph,
     node: NodeId,
@@ -268,7 +258,7 @@ pub(super) fn tangent(
     let of_values = inside.map(g, |g, x| g.gather(x, &positions));
     let turn = s.gaps.times(g, inside);
     let moved = s.vectors.product(g, turn, n, [false, false]);
-    // D, from the changes of lengths and of the chosen components due to the rest.
+    // D follows from the changes of lengths and of the chosen components due to the rest.
     let conj = s.vectors.conj(g);
     let overlap = conj.times(g, moved);
     let length = column_sums(g, overlap.re, n);
@@ -286,7 +276,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
+/// Concatenates both parts. If `hermitian` is true, takes the Hermitian part first.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

@@ -1,16 +1,17 @@
-//! Products of long matrices of data with vectors: linear predictors, and sums of residuals by columns.
+//! Recognises products of long matrices of data with vectors, which are linear predictors and sums of residuals by
+//! columns.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// Smallest number of rows. A matrix with fewer rows is treated like any other matrix.
+/// The smallest number of rows. A matrix with fewer rows is treated like all other matrices.
 pub(crate) const SHORTEST: usize = 32;
 
-/// Largest number of columns of a matrix that is processed by rows of tiles.
+/// The largest number of columns of a matrix whose rows are processed in tiles.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix with many rows and a vector of each lane: element (row, column) is at `row *
-/// row_stride + column * column_stride`.
+/// A product of a constant matrix with many rows and a vector of each lane. Element (row, column) of the matrix is at
+/// `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,
@@ -18,11 +19,11 @@ pub(crate) struct Streamed {
     pub columns: usize,
     pub row_stride: usize,
     pub column_stride: usize,
-    /// Whether the product contracts the rows (X' r), not the columns (X b).
+    /// Whether the product contracts the rows (Xᵀr), not the columns (X b).
     pub contracts: bool,
 }
 
-/// `id` as a product that can be computed together with the tiles of a kernel, if possible.
+/// Returns `id` as a product that can be computed together with the tiles of a kernel, if it has this form.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;
@@ -31,12 +32,12 @@ pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
         return None;
     };
     let constant = |id: NodeId| matches!(graph.op(id), Op::Const(_));
-    // A row times a matrix does not occur: it is built as the transposed matrix times a column.
+    // A row times a matrix does not occur, because it is built as the transposed matrix times a column.
     if dims.n != 1 || !constant(matrix) || constant(vector) {
         return None;
     }
     let (len, contracted) = (dims.m as usize, dims.k as usize);
-    // Along the result, and along the contraction.
+    // The strides along the result and along the contraction.
     let strides = match dims.left_transposed {
         true => (contracted, 1),
         false => (1, len),

@@ -1,13 +1,13 @@
-//! Structural operations: slow values, and derivative rules as graph expressions.
+//! Structural operations, with slow values and derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, hypergeometric, spectra};
 
-/// Products whose small extent is at most this are expanded to elementwise multiplications with constant columns, which
-/// fuse with their producers and consumers.
+/// The largest extent of a product that is expanded to elementwise multiplications with constant columns. These fuse
+/// with the operations before and after them.
 const SMALL_EXTENT: u32 = 8;
 
-/// The slow value of a structural operation without record columns, at one draw.
+/// Computes a structural operation without record columns at one draw.
 pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f64> {
     match op {
         Op::Broadcast => vec![args[0][0]; len],
@@ -108,7 +108,7 @@ fn matmul_value(dims: MatMul, left: &[f64], right: &[f64]) -> Vec<f64> {
     out
 }
 
-/// The lower Cholesky factor; NaN in every element when the matrix is not positive definite.
+/// Returns the lower Cholesky factor, or NaN for every element if the matrix is not positive definite.
 pub(crate) fn cholesky_value(n: usize, a: &[f64]) -> Vec<f64> {
     let mut l = vec![0.0; n * n];
     for j in 0..n {
@@ -128,7 +128,6 @@ pub(crate) fn cholesky_value(n: usize, a: &[f64]) -> Vec<f64> {
     l
 }
 
-/// Eigenvalues and eigenvectors of the symmetric part.
 pub(crate) fn eigen_value(n: usize, a: &[f64]) -> Vec<f64> {
     let symmetric: Vec<f64> = (0..n * n)
         .map(|at| 0.5 * (a[at] + a[at % n * n + at / n]))
@@ -156,8 +155,8 @@ fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]
     x
 }
 
-/// Pivoted elimination, which gives the solution and log |det|. Both are NaN for a singular matrix, or for a right-hand
-/// side that is not finite.
+/// Solves a system by pivoted elimination. Returns the solution and log |det|, which are both NaN if the matrix is
+/// singular or the right-hand side is not finite.
 pub(crate) fn solve_value(
     n: usize,
     cols: usize,
@@ -214,7 +213,6 @@ pub(crate) fn solve_value(
     (x, log_det)
 }
 
-/// A product with a constant factor and a small extent, as elementwise operations.
 pub(crate) fn small_matmul(
     g: &mut Graph,
     left: NodeId,
@@ -222,7 +220,7 @@ pub(crate) fn small_matmul(
     dims: MatMul,
 ) -> Option<NodeId> {
     if dims.m == 1 && dims.n > 1 {
-        // A row times a matrix is the transposed matrix times a column.
+        // A row times a matrix is computed as the transposed matrix times a column.
         let flipped = MatMul {
             m: dims.n,
             n: 1,
@@ -278,7 +276,7 @@ pub(crate) fn small_matmul(
     }
 }
 
-/// The constant matrix that keeps the lower triangle, with `diagonal` on the diagonal.
+/// Creates a constant matrix of the lower triangle, with ones below the diagonal and `diagonal` on it.
 fn lower_mask(g: &mut Graph, n: usize, diagonal: f64) -> NodeId {
     let mask: Vec<f64> = (0..n * n)
         .map(|at| {
@@ -306,8 +304,8 @@ fn square(n: usize, left_transposed: bool, right_transposed: bool) -> MatMul {
     }
 }
 
-/// The adjoint of argument `which` of `node`, given the adjoint of the node at full shape, and the positions of its
-/// elements.
+/// Returns the adjoint of argument `which` of `node`, given the adjoint of the node at full shape. Also returns the
+/// positions of the elements that have an adjoint.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"
@@ -458,14 +456,14 @@ pub(crate) fn vjp(
     }
 }
 
-/// The derivative of the maximum of x. Equal elements share it, so a repeated element counts once.
+/// Returns the derivative of the maximum of x. Equal elements share it, so a repeated element counts once.
 fn share_of_max(g: &mut Graph, x: NodeId, max: NodeId) -> NodeId {
     let at = g.elem(ElemOp::Eq, &[x, max]);
     let count = g.sum(at);
     g.div(at, count)
 }
 
-/// The adjoint of the matrix of a linear solve: `-B̄ Xᵀ`, or `-X B̄ᵀ` for a transposed solve.
+/// Returns the adjoint of the matrix of a linear solve: `-B̄ Xᵀ`, or `-X B̄ᵀ` for a transposed solve.
 fn solve_factor_adjoint(
     g: &mut Graph,
     n: usize,
@@ -489,7 +487,6 @@ fn solve_factor_adjoint(
     g.neg(outer)
 }
 
-/// The adjoint of a symmetric matrix from those of its eigenvalues and eigenvectors.
 fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
@@ -503,7 +500,6 @@ fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> Node
     symmetric_part(g, all, n)
 }
 
-/// The tangents of eigenvalues and eigenvectors from that of their matrix.
 fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let tangent = symmetric_part(g, tangent, n);
@@ -516,7 +512,6 @@ fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> Node
     g.concat(&[of_values, of_vectors])
 }
 
-/// (A + Aᵀ)/2
 fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     let half = g.constant(0.5);
     let transposed = g.transpose(a, n, n);
@@ -524,7 +519,7 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0. Vectors of the same
+/// Returns the eigenvectors V and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0. Vectors of the same
 /// eigenvalue may rotate into each other, which does not affect functions of the space that they span.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
@@ -552,7 +547,8 @@ fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.solve(a, identity, n, n, true)
 }
 
-/// The tangent of `node` given its arguments' tangents at full shape (`None`: zero).
+/// Returns the tangent of `node`, given the tangents of its arguments at full shape. `None` represents a tangent
+/// of zero.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"
@@ -674,7 +670,7 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
     }
 }
 
-/// `dB - dA X` (or `dB - dAᵀ X`).
+/// Returns `dB - dA X`, or `dB - dAᵀ X`.
 fn solve_tangent_rhs(
     g: &mut Graph,
     n: usize,
@@ -699,8 +695,9 @@ fn solve_tangent_rhs(
     }
 }
 
-/// The adjoint of argument `which` of a pass of a solver. J is linear only in its direction, and `wᵀJ` in w. Third
-/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
+/// Returns the adjoint of argument `which` of a pass of a solver. J is linear only in its direction, and `wᵀJ` is
+/// linear only in w. Third derivatives are NaN. Values, gradients and Hessian-vector products need only the first and
+/// the second.
 fn solver_vjp(
     g: &mut Graph,
     id: crate::ir::SolverId,
@@ -741,7 +738,6 @@ fn solver_vjp(
     }
 }
 
-/// The tangent of a pass of a solver; see [`solver_vjp`].
 fn solver_jvp(
     g: &mut Graph,
     id: crate::ir::SolverId,

@@ -1,16 +1,14 @@
-//! Moves data factors of linear predictors into the columns of the predictors.
+//! Moves factors of data into the columns of linear predictors.
 //!
 //! A logistic regression multiplies each predictor by the sign of the outcome. If no other node reads the predictor,
-//! binding multiplies its columns once, and neither value nor gradient needs the product again.
+//! binding multiplies its columns once, and neither the value nor the gradient computes the product again.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// Largest number of values in columns that are computed again.
 const MOST: usize = 1 << 26;
 
-/// The same outputs, with data factors moved into the columns.
 pub(super) fn fold_factors(graph: Graph) -> Graph {
     let folder = Folder::new(&graph);
     if !graph.ids().any(|id| folder.foldable(id).is_some()) {
@@ -56,7 +54,6 @@ impl<'a> Folder<'a> {
         Self { graph, uses }
     }
 
-    /// The data and the linear predictor of a product that can be one.
     fn foldable(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         let (data, predictor) = graph.data_factor(id)?;
@@ -88,15 +85,14 @@ impl<'a> Folder<'a> {
                 }
             }
         }
-        // Of a column or two the product is as cheap.
+        // With one or two columns, the product is as cheap.
         let room = columns * graph.shape(id).len as usize <= MOST;
         (columns > 2 && room).then_some((data, predictor))
     }
 
-    /// A predictor times data, built from nodes of `out`.
     fn scaled(&self, at: NodeId, data: &[f64], map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
         let graph = self.graph;
-        let made = |id: NodeId| map[id.index()].expect("arguments stand before users");
+        let made = |id: NodeId| map[id.index()].expect("arguments precede the nodes that use them");
         let times =
             |values: &[f64]| -> Vec<f64> { values.iter().zip(data).map(|(x, d)| x * d).collect() };
         if let Some(values) = graph

@@ -1,9 +1,9 @@
-//! Dead code elimination: a new graph that contains only the nodes that the outputs need.
+//! Dead-code elimination, and copies of parts of a graph.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
 
-/// The same outputs without unused nodes, constants and index lists.
+/// Returns a graph with the same outputs that contains only the nodes, constants and index lists that they need.
 pub fn compact(graph: &Graph) -> Graph {
     let mut out = graph.like();
     let outputs = transplant(graph, graph.outputs(), &[], &mut out);
@@ -11,8 +11,8 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// A graph without record axis that computes `roots`, from a graph under construction that may have unused columns of
-/// several axes.
+/// Returns a graph without a record axis that computes `roots`. The given graph may be under construction and may have
+/// unused columns of several axes.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.clone_from(&graph.inputs);
@@ -21,8 +21,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Copies the computation of `graph` to `out`, with these nodes for its inputs. No output may need an input without a
-/// node.
+/// Copies the computation of `graph` to `out` and returns the nodes of its outputs. `inputs` contains the nodes that
+/// replace the inputs of `graph`. No output may need an input whose entry is `None`.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -34,8 +34,8 @@ pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec
     transplant(graph, graph.outputs(), &replaced, out)
 }
 
-/// Builds `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record columns. A node in
-/// `replaced` becomes the given node of `out`.
+/// Rebuilds `roots` of `graph` in `out`, which has the same inputs, possibly more, and the same record columns. A node
+/// in `replaced` becomes the given node of `out`.
 pub(crate) fn transplant(
     graph: &Graph,
     roots: &[NodeId],
@@ -72,7 +72,7 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     let args: Vec<NodeId> = graph
         .args(id)
         .iter()
-        .map(|arg| map[arg.index()].expect("arguments stand before users"))
+        .map(|arg| map[arg.index()].expect("arguments precede the nodes that use them"))
         .collect();
     out.set_site(graph.node(id).site);
     let op = import_op(graph, graph.op(id), out);
@@ -86,7 +86,6 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     out.rebuild(op, &args, graph.shape(id))
 }
 
-/// An operation with its tables interned in `out`.
 fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     match op {
         Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),
@@ -103,7 +102,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// The chosen outputs as a separate graph, with only the first input and the used record columns.
+/// Returns a graph with the given outputs, which has only the first input and the record columns in use.
 ///
 /// # Panics
 /// Panics if an output depends on another input.
@@ -138,7 +137,7 @@ pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
                 let args: Vec<NodeId> = graph
                     .args(id)
                     .iter()
-                    .map(|arg| map[arg.index()].expect("arguments stand before users"))
+                    .map(|arg| map[arg.index()].expect("arguments precede the nodes that use them"))
                     .collect();
                 let op = match graph.op(id) {
                     Op::Record(_) => Op::Record(column),

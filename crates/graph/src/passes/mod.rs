@@ -1,5 +1,6 @@
-//! Graph → graph passes. Each pass rebuilds the graph through the constructors, so folding, simplification and common
-//! subexpressions are applied again. In tests and debug builds the verifier runs after each pass.
+//! Passes from graph to graph. Each pass rebuilds the graph through the constructors, so that folding, simplification
+//! and the merging of common subexpressions are applied again. In tests and debug builds, the verifier runs after each
+//! pass.
 
 mod columns;
 mod compact;
@@ -15,14 +16,14 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// The standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the columns of
-/// predictors.
+/// Runs the standard passes before differentiation: re-rolling, compaction, and moving factors of data into the columns
+/// of predictors.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
 }
 
-/// Like [`optimise`], but ends between passes once `asked` returns a reason.
+/// Like [`optimise`], but ends between passes once `asked` returns a reason, and returns it.
 pub(crate) fn optimise_unless(
     graph: &Graph,
     asked: &dyn Fn() -> Option<String>,

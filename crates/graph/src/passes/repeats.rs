@@ -1,8 +1,8 @@
 //! Computes equal elements of a sum once, for repeated records.
 //!
 //! Elements of a vector are equal if their entries of tables, their selections from other vectors and their rows of
-//! products all agree. A sum over such a vector becomes the weighted sum over its distinct elements, if there are few
-//! of them.
+//! products all agree. A sum over the vector becomes the weighted sum over its distinct elements, if there are few of
+//! them.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,14 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{MatMul, Op};
 use crate::passes::compact::import;
 
-/// Shorter sums are unchanged.
 const SHORT: usize = 16;
 
-/// Number of elements that are examined before all of them.
+/// The number of elements in the first sample. All elements are examined only if the sample has repeats.
 const SAMPLE: usize = 512;
 
-/// Largest number of operations of one sum that are examined.
 const MOST: usize = 4096;
 
-/// The same outputs, with repeated elements of sums computed once.
+/// Replaces sums over repeated elements by weighted sums over distinct ones. The outputs stay the same.
 pub fn repeats(graph: Graph) -> Graph {
     let needed = graph.needed_for(graph.outputs());
     let sums = graph
@@ -48,20 +46,20 @@ pub fn repeats(graph: Graph) -> Graph {
     out
 }
 
-/// The operations that make a vector element by element, arguments before users.
+/// The operations that compute a vector element by element. Arguments precede users.
 struct Region {
     len: usize,
     nodes: Vec<NodeId>,
 }
 
-/// The distinct elements, by the position of the first, with their multiplicities.
+/// The distinct elements, each given by the index of its first copy, with their multiplicities.
 struct Once {
     nodes: Vec<NodeId>,
     positions: Vec<usize>,
     counts: Vec<f64>,
 }
 
-/// The table of a product of each of its rows with one vector.
+/// Returns the table of a product of each of its rows with one vector.
 fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;
@@ -74,7 +72,6 @@ fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
     plain.then_some((table, dims))
 }
 
-/// Element k of row i of the table of a product.
 fn row_element(dims: MatMul, i: usize, k: usize) -> usize {
     match dims.left_transposed {
         true => i * dims.k as usize + k,
@@ -115,7 +112,6 @@ impl Region {
         Some(Region { len, nodes })
     }
 
-    /// The distinct elements among the first `len`.
     fn among(&self, graph: &Graph, len: usize) -> (Vec<usize>, Vec<f64>) {
         let mut class = vec![0u32; len];
         let mut count = 1;
@@ -170,10 +166,9 @@ impl Region {
 }
 
 impl Once {
-    /// The weighted sum over the distinct elements, built in `out`.
     fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
         let mut made: HashMap<NodeId, NodeId> = HashMap::new();
-        let old = |id: NodeId| map[id.index()].expect("arguments stand before users");
+        let old = |id: NodeId| map[id.index()].expect("arguments precede the nodes that use them");
         for &id in &self.nodes {
             out.set_site(graph.node(id).site);
             let node = match graph.op(id) {

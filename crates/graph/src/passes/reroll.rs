@@ -1,14 +1,15 @@
-//! Loop re-rolling: N unrolled copies of one small template become one vector operation.
+//! Re-rolls loops: N unrolled copies of one small template become one vector operation.
 //!
-//! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same operation, same source
-//! expression ([`crate::ir::Node::site`]), same length and arguments of the same classes, where the class of an
-//! argument is its pack, the vector it picks from, "constant", or the node itself. The key of a pack names only classes
-//! that existed before the pack's first member, so no member can depend on another. A recursion (an autoregression in
-//! the state) therefore becomes one pack per step. Every pack with several members becomes one vector node whose
-//! arguments are gathered from the packs of the members' arguments. If the order matches, no gather is needed.
+//! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*. The members of a pack have the
+//! same operation, the same source expression ([`crate::ir::Node::site`]), the same length, and arguments of the same
+//! classes. The class of an argument is its pack, the vector from which it is selected, "constant", or the node itself.
+//! The key of a pack refers only to classes that existed before its first member, so no member can depend on another. A
+//! recursion, such as an autoregression in the state, therefore becomes one pack per step. Every pack with several
+//! members becomes one vector node, whose arguments are gathered from the packs of the members' arguments. If the order
+//! matches, no gather is needed.
 //!
-//! Long sums of scalars (the terms of a log density) become sums of packs, equal terms counted
-//! once with their multiplicity.
+//! A long sum of scalars, such as the terms of a log density, becomes a sum of packs, in which equal terms occur once
+//! with their multiplicity.
 
 use std::collections::HashMap;
 
@@ -16,33 +17,28 @@ use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op};
 use crate::passes::compact::{compact, import};
 
-/// Sums of at least this many scalar terms are treated as one sum.
 const LONG_SUM: usize = 16;
 
-/// Vectors of at most this number of elements are small, so several copies are worth packing.
+/// The largest number of elements of a vector that is packed with its copies.
 const SMALL: u32 = 32;
 
-/// Packs of small vectors need this many members, as their operations are vectors already.
+/// The smallest number of members of a pack of small vectors, whose operations are already vector operations.
 const VECTOR_MEMBERS: usize = 4;
 
-/// A pack is split by the identity of an element argument if that argument has at most this number of distinct values,
-/// each at least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few components broadcasts, and
-/// `alpha[county]` is gathered.
+/// An argument that is an element of a vector splits its pack by the identity of the element if there are at most this
+/// many distinct elements, and each occurs at least [`SPLIT_SHARE`] times. Therefore `mu[k]` in a loop over records and
+/// a few components broadcasts, and `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Class {
     Constant,
-    /// Elements of a vector node.
     Element(NodeId),
-    /// The node has no equal.
     Unique(NodeId),
-    /// A member of a pack, or elements of members.
     Pack(u32),
 }
 
-/// The operation of a pack's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Template {
     Map(ElemOp),
@@ -67,7 +63,6 @@ struct Pack {
 }
 
 impl Pack {
-    /// Whether one vector node is worthwhile.
     fn rolls(&self) -> bool {
         let small_vector =
             self.len > 1 || matches!(self.template, Template::Sum | Template::Concat);
@@ -78,24 +73,19 @@ impl Pack {
 struct Classes {
     of: Vec<Class>,
     packs: Vec<Pack>,
-    /// Offset of a member's elements in the vector of its pack.
     start: Vec<u32>,
 }
 
-/// Multiplicities of (sum, element) pairs.
 type Weights = HashMap<(u32, u32), f64>;
 
-/// One signed leaf of a long sum.
 type Leaf = (NodeId, f64);
 
 struct Sums {
-    /// The leaves of each long sum's root.
     leaves: HashMap<NodeId, Vec<Leaf>>,
-    /// Nodes inside a long sum.
     interior: Vec<bool>,
 }
 
-/// A graph with the same outputs, in which unrolled copies are packed into vectors; see the module documentation.
+/// Returns a graph with the same outputs in which unrolled copies are vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -103,7 +93,7 @@ pub fn reroll(graph: &Graph) -> Graph {
     let fine = if splits.iter().all(Vec::is_empty) {
         coarse
     } else {
-        // Positions were found in the order of the coarse classes.
+        // The split positions were found in the order of the coarse classes.
         classify(graph, &sums, |id| match coarse.of[id.index()] {
             Class::Pack(pack) if !splits[pack as usize].is_empty() => {
                 let args = ordered_args(graph, &coarse.of, id);
@@ -180,8 +170,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node. The arguments of commutative operations are in the order of their classes, because the
-/// constructors order them by age, which differs between copies.
+/// Returns the arguments of a node. Arguments of commutative operations are sorted by class, because the constructors
+/// sort them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -307,7 +297,6 @@ fn class_of(
     Class::Pack(pack)
 }
 
-/// For each pack, the argument positions whose identity splits it.
 fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
     classes
         .packs
@@ -347,7 +336,6 @@ fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// One element of an old node, in the new graph.
 #[derive(Clone, Copy)]
 enum Element {
     Constant(f64),
@@ -388,7 +376,6 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
-    /// The pack of which `id` is a member, if it becomes a vector.
     fn rolled_pack(&self, id: NodeId) -> Option<u32> {
         match self.classes.of[id.index()] {
             Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {
@@ -398,7 +385,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The node for `id` in the new graph. Members of packs become elements on demand.
+    /// Returns the node for `id` in the new graph. Members of packs become elements when they are first needed.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
@@ -413,7 +400,7 @@ impl Emitter<'_> {
         node
     }
 
-    /// Every element of `id` (of fixed shape) as an element of a node of the new graph.
+    /// Returns every element of `id`, which must have a fixed shape, as an element of a node of the new graph.
     fn elements(&mut self, id: NodeId) -> Vec<Element> {
         let len = self.graph.shape(id).len;
         if let Some(values) = self.graph.constant_value(id) {
@@ -436,7 +423,7 @@ impl Emitter<'_> {
             let of = self.elements_at(source, self.graph.index_data(index).clone().as_ref());
             return of;
         }
-        // Members of a pack too small to roll may follow the first member of a pack that uses them.
+        // A member of a pack that is too small to roll may come after the first member of a pack that uses it.
         if self.map[id.index()].is_none() {
             match self.rolled_pack(id) {
                 Some(pack) => {
@@ -450,7 +437,6 @@ impl Emitter<'_> {
         (0..len).map(|at| Element::Of(node, at)).collect()
     }
 
-    /// Chosen elements of `id`.
     fn elements_at(&mut self, id: NodeId, index: &[u32]) -> Vec<Element> {
         if let Some(values) = self.graph.constant_value(id) {
             return index
@@ -503,8 +489,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a gather from the
-    /// concatenation of all source vectors, whichever is shortest.
+    /// Builds a vector of the given elements. It is the shortest of a table, a gather from one vector, a concatenation
+    /// of runs, and a gather from the concatenation of all source vectors.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();
@@ -656,8 +642,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of all members of a pack, with `len` elements each: either a shared scalar, or the concatenated
-    /// elements (in which scalars are repeated).
+    /// Builds one argument of all members of a pack, each with `len` elements. The result is a shared scalar or the
+    /// concatenated elements, in which scalars are repeated.
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {
@@ -677,8 +663,8 @@ impl Emitter<'_> {
         self.assemble(&elements)
     }
 
-    /// The values of several long sums whose terms have the same classes: terms are grouped by the vector of which they
-    /// are elements.
+    /// Builds the values of several long sums whose terms have the same classes. Terms are grouped by the vector of
+    /// which they are elements.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
         let mut sources: Vec<(NodeId, Weights)> = Vec::new();

@@ -1,16 +1,16 @@
-//! Small vectors in scalar form: a graph in which every value is one number, so that no elements are moved.
+//! Converts small vectors to scalar form: a graph in which every value is one number, so that no elements are moved.
 //!
-//! The bodies of solvers have a few states and run thousands of times per solve. In them gathers, scatters and
-//! concatenations cost as much as the arithmetic. On scalars they only rename values, and factors 0 and 1 fold away.
+//! The body of a solver has a few states and runs thousands of times per solve. In vector form, its gathers, scatters
+//! and concatenations cost as much as the arithmetic. In scalar form they only rename values, and factors 0 and 1 fold
+//! away.
 
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{MatMul, Op, ScatterMap};
 
-/// Largest number of scalars of a scalarised graph.
 const MOST: usize = 2048;
 
-/// The same graph by numbers: an output for each element of each output. `None` if it is too large, or has operations
-/// that are not elementwise.
+/// Converts a graph to scalar form, with one output per element of each output. Returns `None` if the result is too
+/// large or if an operation has no scalar form.
 pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     if graph.record_count().is_some() {
         return None;
@@ -31,7 +31,6 @@ pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     Some(super::compact(&out))
 }
 
-/// The elements of a node, from those of its arguments.
 fn elements(
     graph: &Graph,
     id: NodeId,
@@ -86,7 +85,6 @@ fn elements(
     })
 }
 
-/// The elements of a matrix product.
 fn product(dims: MatMul, left: &[NodeId], right: &[NodeId], out: &mut Graph) -> Vec<NodeId> {
     let [m, k, n] = [dims.m, dims.k, dims.n].map(|extent| extent as usize);
     let mut numbers = Vec::with_capacity(m * n);

@@ -1,16 +1,16 @@
-//! The values of a likelihood that are affine functions of the draw, with coefficients from each record's data.
+//! Finds the values of a likelihood that are affine functions of the draw, with coefficients from the data of each
+//! record.
 
 use std::sync::Arc;
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{ElemOp, Op};
 
-/// A number of each record that no parameter enters.
+/// A number per record that does not depend on parameters.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
-    /// The coefficient is the same for all records.
     Constant(f64),
-    /// Element `at` of `width` numbers per record, times a factor.
+    /// Element `at` of the `width` numbers of a record, times a factor.
     Column {
         values: Arc<[f64]>,
         width: usize,
@@ -20,7 +20,6 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// The number of a record.
     pub(super) fn of(&self, record: u32) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -37,7 +36,7 @@ impl Data {
         matches!(self, Self::Constant(x) if *x == value)
     }
 
-    /// Whether `other` equals `factor` times this term.
+    /// Returns whether `other` equals `factor` times this number.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => a * factor == *b,
@@ -59,7 +58,6 @@ impl Data {
         }
     }
 
-    /// An elementwise operation. The result is a new column if any argument is a column.
     fn apply(op: ElemOp, args: &[&Self], records: usize) -> Self {
         let constants: Option<Vec<f64>> = args
             .iter()
@@ -87,12 +85,10 @@ impl Data {
     }
 }
 
-/// A coordinate of the draw.
 #[derive(Clone, Debug)]
 pub(super) enum Coordinate {
-    /// The coefficient is the same for all records.
     Fixed(u32),
-    /// `table[indices[r]]` for record r.
+    /// The coordinate of record r is `table[indices[r]]`.
     ByRecord {
         indices: Arc<[u32]>,
         table: Arc<[u32]>,
@@ -100,7 +96,6 @@ pub(super) enum Coordinate {
 }
 
 impl Coordinate {
-    /// The coordinate of a record.
     pub(super) fn of(&self, record: u32) -> u32 {
         match self {
             Self::Fixed(coordinate) => *coordinate,
@@ -123,7 +118,6 @@ impl Coordinate {
     }
 }
 
-/// A coordinate times a coefficient.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) coordinate: Coordinate,
@@ -131,33 +125,28 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Whether the other is this times `factor`.
+    /// Returns whether `other` is this term times `factor`.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         self.coordinate.same(&other.coordinate)
             && self.coefficient.is_times(factor, &other.coefficient)
     }
 }
 
-/// `Σ coefficient · coordinate + offset`.
+/// The affine function `Σ coefficient · coordinate + offset`.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     pub(super) terms: Vec<Term>,
     pub(super) offset: Data,
 }
 
-/// Knowledge about one element of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
-    /// No parameter enters.
     Data(Data),
-    /// Affine in the draw.
     Affine(Arc<Form>),
-    /// Anything else.
     Other,
 }
 
 impl Element {
-    /// The value as an affine form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {
@@ -170,10 +159,9 @@ impl Element {
     }
 }
 
-/// Largest number of terms in a form. With more, a matrix product is better.
+/// The largest number of terms in a form. With more terms, a matrix product is faster.
 const TERMS: usize = 4096;
 
-/// Visits every node, arguments before users.
 pub(super) fn elements(graph: &Graph) -> Vec<Vec<Element>> {
     let records = graph.record_count().unwrap_or(0);
     let mut found: Vec<Vec<Element>> = Vec::with_capacity(graph.len());
@@ -245,7 +233,6 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
     }
 }
 
-/// An element selected by record: data, or single coordinates.
 fn by_record(indices: &Arc<[u32]>, from: &[Element]) -> Element {
     let column = |values: Vec<f64>| {
         if values
@@ -316,7 +303,6 @@ fn elementwise(op: ElemOp, args: &[&Element], records: usize) -> Element {
     affine(op, args, records).map_or(Element::Other, |form| Element::Affine(Arc::new(form)))
 }
 
-/// The affine operations.
 fn affine(op: ElemOp, args: &[&Element], records: usize) -> Option<Form> {
     let add = |a: Form, b: Form| -> Option<Form> {
         let mut terms = a.terms;

@@ -1,4 +1,4 @@
-//! The view of a likelihood as a function of a few linear predictors per record.
+//! Writes a likelihood as a function of a few linear predictors per record.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,25 +13,24 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// Largest number of predictors per record. A table has the same number of values per record.
+/// The largest number of predictors per record. It is also the largest number of values per record in a table.
 const WIDTH: usize = 4;
 
-/// Columns of data that the link may read.
 const COLUMNS: usize = 64;
 
-/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw and
-/// enters a non-affine operation is a predictor. The operations after it, for one record, are the link.
+/// The predictors and the link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw
+/// and is an argument of a non-affine operation is a predictor. The operations that follow, for one record, are the
+/// link.
 pub(super) struct Linear {
     predictors: Vec<Predictor>,
-    /// The link's columns.
     data: Vec<Data>,
-    /// The log likelihood of a record, a function of its predictors and its data, which are its lanes.
+    /// The log likelihood of a record as a function of its predictors and its data. Its lanes are the records.
     link: GraphDensity,
     pool: Mutex<Vec<LinkWorkspace>>,
 }
 
-/// The terms of one predictor: in ascending order those whose coordinate is the same for all records, followed by the
-/// others.
+/// The terms of one predictor. Terms whose coordinate is the same for all records come first, in ascending order of the
+/// coordinate.
 struct Predictor {
     coordinates: Vec<u32>,
     coefficients: Vec<Data>,
@@ -62,13 +61,12 @@ impl Predictor {
         }
     }
 
-    /// Number of values per record in the scratch memory.
     fn stride(&self) -> usize {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the common coefficients of a record, and its own coordinates with their coefficients. A coordinate that
-    /// occurs several times has the sum at one position.
+    /// Writes the common coefficients of a record, followed by its own coordinates with their coefficients. The
+    /// coefficients of a coordinate that occurs several times are summed.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {
@@ -92,7 +90,6 @@ impl Predictor {
         }
     }
 
-    /// Calls the closure with every coordinate and coefficient of a gathered record.
     fn each(&self, row: &[f64], mut f: impl FnMut(usize, f64)) {
         let (fixed, own) = row.split_at(self.coordinates.len());
         for (coordinate, coefficient) in self.coordinates.iter().zip(fixed) {
@@ -104,7 +101,6 @@ impl Predictor {
     }
 }
 
-/// Scratch memory of the link.
 #[derive(Default)]
 struct LinkWorkspace {
     graph: GraphWorkspace,
@@ -114,7 +110,7 @@ struct LinkWorkspace {
     gradient: Vec<f64>,
 }
 
-/// Builds the link's graph, which is the likelihood with one record in place of all.
+/// Builds the graph of the link, which is the likelihood with one record in place of all.
 struct Builder<'g> {
     from: &'g Graph,
     elements: Vec<Vec<Element>>,
@@ -122,12 +118,12 @@ struct Builder<'g> {
     data: Vec<Data>,
 }
 
-/// An element of the link's graph before it is built, because its inputs must be counted first.
+/// An element of the link's graph before the graph is built, because its inputs must be counted first.
 #[derive(Clone)]
 enum Leaf {
     Constant(f64),
     Data(usize),
-    /// A predictor, its sign, and the added value.
+    /// A predictor, whether it is negated, and the added value.
     Predictor(usize, bool, Box<Leaf>),
 }
 
@@ -167,7 +163,6 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// The leaves of a value whose elements are all data and affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {
@@ -184,9 +179,9 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// The link; `None` if the likelihood is not a function of few predictors.
+    /// Returns `None` if the likelihood is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
-        // The nodes to build again, and the leaves.
+        // The nodes that must be rebuilt, and the leaves.
         let mut needed = vec![false; root.index() + 1];
         let mut leaves: Vec<Option<Vec<Leaf>>> = vec![None; root.index() + 1];
         needed[root.index()] = true;
@@ -200,7 +195,7 @@ impl Builder<'_> {
                 continue;
             }
             match self.from.op(id) {
-                // An element that a record picks from values that are not affine.
+                // A record selects an element of values that are not affine.
                 Op::GatherRecord(_) | Op::Input(_) | Op::Record(_) => return None,
                 _ => {}
             }
@@ -278,7 +273,7 @@ fn make_leaf(graph: &mut Graph, input: NodeId, width: usize, leaf: &Leaf) -> Nod
 }
 
 impl Linear {
-    /// The view of output 0 of a likelihood, if there is one.
+    /// Returns `None` if output 0 of a likelihood is not a function of few predictors.
     pub(super) fn of(graph: &Graph, execution: Execution) -> Option<Self> {
         let mut builder = Builder {
             from: graph,
@@ -304,7 +299,6 @@ impl Linear {
         self.predictors.iter().map(Predictor::stride).sum()
     }
 
-    /// The batch's coefficients.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if scratch.batch != batch || scratch.values.is_empty() {
             let stride = self.stride();
@@ -323,7 +317,7 @@ impl Linear {
         &scratch.values
     }
 
-    /// Calls the closure with the row of η, a coordinate and its coefficient, in the order of the batch.
+    /// Calls `f` with the row of η, a coordinate and its coefficient, in the order of the batch.
     fn each(&self, gathered: &[f64], mut f: impl FnMut(usize, usize, f64)) {
         let width = self.predictors.len();
         for (b, row) in gathered.chunks_exact(self.stride()).enumerate() {
@@ -336,8 +330,8 @@ impl Linear {
         }
     }
 
-    /// Runs the closure with scratch memory for the link's input, which has a lane for every record of the batch and
-    /// every lane of `eta`, record by record.
+    /// Calls a closure with scratch memory for the link's input, which has a lane for every pair of a record of the
+    /// batch and a lane of `eta`, record by record.
     fn with_link<T>(
         &self,
         batch: &[u32],
@@ -363,7 +357,7 @@ impl Linear {
     }
 }
 
-/// `(B·K) × lanes` to `K × (B·lanes)`.
+/// Rearranges `(B·K) × lanes` to `K × (B·lanes)`.
 fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     let lanes = eta.lanes();
     let total = eta.rows() / width * lanes;
@@ -373,7 +367,7 @@ fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     }
 }
 
-/// Makes the backward pass, for the first `width` rows.
+/// The inverse of [`spread`], for the first `width` rows.
 fn collect(x: &[f64], width: usize, out: &mut LanesMut<'_>) {
     let (rows, lanes) = (out.rows(), out.lanes());
     let total = rows / width * lanes;
@@ -472,7 +466,7 @@ impl LinearPredictor for Linear {
 /// The range of the trapezoidal rule in standard deviations.
 const REACH: f64 = 6.5;
 
-/// The largest number of its steps within one standard deviation.
+/// The largest number of steps of the rule per standard deviation.
 const FINEST: f64 = 16.0;
 
 impl LinkExpectations for Linear {
@@ -501,9 +495,9 @@ impl LinkExpectations for Linear {
         });
     }
 
-    /// Computed by the trapezoidal rule. For a link that is analytic within π of the real line, such as the logistic
-    /// function, its error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with standard
-    /// deviation s.
+    /// Computes the expectation by the trapezoidal rule. For a link that is analytic within π of the real line, such as
+    /// the logistic function, the error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with
+    /// standard deviation s.
     fn link_expectation(
         &self,
         batch: &[u32],

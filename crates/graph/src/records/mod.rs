@@ -1,12 +1,12 @@
-//! Graphs over exchangeable records, with separate prior and likelihood, so that any minibatch can be
+//! Evaluates graphs over exchangeable records. Prior and likelihood are separate, so that any minibatch can be
 //! evaluated.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `separate` | which values are sums over records, and the two parts of a log density |
+//! | `separate` | values that are sums over records, and the two parts of a log density |
 //! | `support` | the coordinates on which a batch depends |
-//! | `affine` | which values are affine in the draw |
-//! | `linear` | the view as a function of few linear predictors a record |
+//! | `affine` | values that are affine in the draw |
+//! | `linear` | likelihoods as functions of few linear predictors per record |
 
 mod affine;
 mod linear;
@@ -29,11 +29,12 @@ use linear::Linear;
 pub use separate::{Dependence, Separation};
 use support::Support;
 
-/// Number of records per evaluation. Longer batches are evaluated in pieces.
+/// The number of records per evaluation. Longer batches are evaluated in pieces.
 const CAPACITY: usize = 1024;
 
-/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a batch.
-/// Construction optimises, differentiates and plans them once, and a batch only gathers data into the workspace.
+/// A prior and a likelihood given by graphs of the draw z. The likelihood is a sum over the records of a batch. The
+/// constructor optimises, differentiates and plans both graphs once. Binding a batch only gathers data into the
+/// workspace.
 pub struct RecordGraph {
     dim: usize,
     records: usize,
@@ -43,13 +44,12 @@ pub struct RecordGraph {
     value: Program,
     gradient: Program,
     product: OnceLock<Program>,
-    /// Gradient and product at once.
     both: OnceLock<Program>,
     support: Support,
     linear: Option<Linear>,
 }
 
-/// Scratch memory of a [`RecordGraph`], with the last gathered batch.
+/// The scratch memory of a [`RecordGraph`], with the batch that was gathered last.
 #[derive(Default)]
 pub struct RecordWorkspace {
     prior: GraphWorkspace,
@@ -59,7 +59,6 @@ pub struct RecordWorkspace {
     both: BoundProgram,
 }
 
-/// A program with its own batch.
 #[derive(Default)]
 struct BoundProgram {
     program: Option<Program>,
@@ -70,7 +69,7 @@ struct BoundProgram {
 impl BoundProgram {
     fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Threads) {
         let program = self.program.get_or_insert_with(|| {
-            // No other code binds an empty batch.
+            // No other code binds an empty batch, so the next batch differs from it.
             self.batch.clear();
             prototype.clone()
         });
@@ -88,12 +87,13 @@ impl RecordGraph {
     /// The likelihood has a record axis.
     ///
     /// # Panics
-    /// Panics if the graphs do not have the stated form, which is a bug in the front end.
+    /// Panics if the graphs do not have this form, which is a bug in the front end.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
+    /// Like [`new`](Self::new), but for records that are used only briefly. It does not look for linear predictors,
+    /// because the search takes time.
     ///
     /// # Panics
     /// Panics as [`new`](Self::new) does.
@@ -135,17 +135,18 @@ impl RecordGraph {
         }
     }
 
-    /// The prior as a separate density.
+    /// Returns the prior as a separate density.
     pub fn prior(&self) -> &GraphDensity {
         &self.prior
     }
 
-    /// The optimised likelihood with outputs value and gradient.
+    /// Returns the optimised likelihood, whose outputs are the value and the gradient.
     pub fn likelihood(&self) -> &Graph {
         &self.differentiated
     }
 
-    /// Bytes of the block of lanes of one thread, excluding the data of the records, which all threads share.
+    /// Returns the size of one thread's block of lanes in bytes. It excludes the data of the records, which all threads
+    /// share.
     pub fn block_bytes(&self) -> usize {
         self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
@@ -158,7 +159,8 @@ impl RecordGraph {
         self.both.get_or_init(|| self.second_order(true))
     }
 
-    /// (z, v) → Hessian-vector product, after the gradient if requested.
+    /// Builds the program that computes the Hessian-vector product from (z, v). If `gradient_too` is true, the gradient
+    /// precedes the product.
     fn second_order(&self, gradient_too: bool) -> Program {
         let mut graph = self.differentiated.clone();
         let gradient = graph.outputs()[1];
@@ -178,7 +180,7 @@ impl RecordGraph {
         )
     }
 
-    /// Runs a program with `batch` bound over all lanes. The outputs of the lanes are *added* to `out`, one matrix per
+    /// Runs a program with `batch` bound over all lanes, and *adds* the outputs of the lanes to `out`, one matrix per
     /// output.
     fn add<const N: usize>(
         &self,

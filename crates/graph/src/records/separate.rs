@@ -6,24 +6,24 @@ use crate::ops::{ElemOp, Op};
 /// The dependence of a value on the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// Not at all.
+    /// The value depends on no record.
     Global,
-    /// One value for each record, computed from the data of that record alone.
+    /// Each record has its own value, computed from the data of that record alone.
     Record,
-    /// Linear in sums over records and in their number, with factors that depend on no record.
+    /// The value is linear in sums over records and in their number, with factors that depend on no record.
     Additive,
-    /// Any other dependence, in which records interact.
+    /// The value depends on the records in any other way, so that records interact.
     Interacting,
 }
 
-/// The dependence of the nodes of a growing graph on records. Each node is analysed once.
+/// Finds how the nodes of a growing graph depend on records. Each node is analysed once.
 #[derive(Clone, Debug, Default)]
 pub struct Separation {
     of: Vec<Dependence>,
 }
 
 impl Separation {
-    /// The dependence of a node on records. Inputs other than the first carry values from one record to the next, so
+    /// Returns how a node depends on records. Inputs other than the first carry values from one record to the next, so
     /// all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
@@ -75,8 +75,8 @@ impl Separation {
         }
     }
 
-    /// A value as the part without records and the part that is linear in sums over records; `None` if records interact
-    /// or each record has its own value.
+    /// Splits a value into a part without records and a part that is linear in sums over records. Returns `None` if
+    /// records interact or if each record has its own value.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {
@@ -89,7 +89,7 @@ impl Separation {
     }
 
     fn split(&mut self, graph: &mut Graph, id: NodeId) -> (NodeId, NodeId) {
-        // Arguments before users, without recursion: sums are deep.
+        // The loop visits arguments before users. It does not recurse, because sums are deep.
         let mut parts: Vec<Option<(NodeId, NodeId)>> = vec![None; id.index() + 1];
         let mut needed = vec![false; id.index() + 1];
         needed[id.index()] = true;
@@ -139,11 +139,12 @@ impl Separation {
         let args = graph.args(id).to_vec();
         let shape = graph.shape(id);
         let additive = |k: usize| self.of[args[k].index()] == Dependence::Additive;
-        let of = |k: usize| parts[args[k].index()].expect("arguments stand before users");
+        let of =
+            |k: usize| parts[args[k].index()].expect("arguments precede the nodes that use them");
         let rest: Vec<NodeId> = (0..args.len()).map(|k| of(k).0).collect();
         let sums: Vec<NodeId> = (0..args.len()).map(|k| of(k).1).collect();
         let op = graph.op(id);
-        // The part of the sums, with unchanged factors and conditions.
+        // The part of the sums keeps the factors and conditions.
         let kept: Vec<NodeId> = match op {
             Op::Elem(ElemOp::Mul) => (0..2)
                 .map(|k| if additive(k) { sums[k] } else { args[k] })
@@ -154,7 +155,7 @@ impl Separation {
                     .collect();
                 kept.push(sums[2]);
                 if !additive(0) && !additive(1) {
-                    // Only the addend has sums.
+                    // Only the addend contains sums over records.
                     return (graph.rebuild(op, &rest, shape), sums[2]);
                 }
                 kept

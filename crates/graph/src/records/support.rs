@@ -1,29 +1,26 @@
-//! The coordinates of the draw on which the likelihood of a batch depends.
+//! Finds the coordinates of the draw on which the likelihood of a batch depends.
 
 use std::sync::Arc;
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// Share of the coordinates beyond which a batch's support is not worth computing.
+/// The fraction of the coordinates above which computing the support of a batch does not pay.
 const FEW: f64 = 0.5;
 
-/// The coordinates of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
-    /// Coordinates of every batch, ascending.
     always: Vec<u32>,
-    /// For each table, the coordinate behind each index of a record column.
+    /// For each table, the coordinate of each index of a record column.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }
 
-/// The coordinates behind each element of a value, if each element depends on different coordinates.
+/// The coordinates on which each element of a value depends, if they differ between elements.
 #[derive(Clone, Debug)]
 struct Own {
-    /// The dependence of every element.
     shared: Vec<u32>,
-    /// The dependence of element i alone, one list per table.
+    /// The coordinates on which element i alone depends, one list per table.
     tables: Vec<Vec<u32>>,
 }
 
@@ -38,7 +35,7 @@ impl Own {
 }
 
 impl Support {
-    /// Follows gathers by record back to the draw through elementwise operations.
+    /// Traces gathers by record back to the draw through elementwise operations.
     pub(crate) fn of(graph: &Graph) -> Self {
         let dim = graph.inputs()[0].len;
         let mut own: Vec<Option<Own>> = vec![None; graph.len()];
@@ -59,7 +56,7 @@ impl Support {
                 continue;
             }
             let found = own_of(graph, id, &own);
-            // A value that records read without a gather affects all of them.
+            // All records depend on a value that they read without a gather.
             let escapes =
                 graph.shape(id).record || graph.args(id).iter().any(|a| graph.shape(*a).record);
             if escapes {
@@ -76,7 +73,7 @@ impl Support {
                 always.extend(own.all());
             }
         }
-        // Sums over records times factors of the draw.
+        // Sums over records are multiplied by factors that depend on the draw.
         for id in graph.ids() {
             let mixed =
                 graph.args(id).iter().any(|a| own[a.index()].is_none()) && !graph.shape(id).record;
@@ -95,8 +92,8 @@ impl Support {
         support
     }
 
-    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing `coordinates`,
-    /// if there are too many for this to help.
+    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing
+    /// `coordinates`, if there are too many coordinates for the support to be useful.
     pub(crate) fn of_batch(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         if !self.few {
             return false;

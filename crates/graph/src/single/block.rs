@@ -1,4 +1,4 @@
-//! The steps of a plan over one block of lanes.
+//! Runs the steps of a plan over one block of lanes.
 
 use crate::ops::MatMul;
 use crate::single::kernels::{Run, run_sum, slow_map};
@@ -6,7 +6,6 @@ use crate::single::plan::{Instruction, Location, Plan, Region, Step, TILE};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram};
 
-/// One block of lanes.
 pub(super) struct Runner<'a> {
     pub program: &'a SingleProgram,
     pub memory: Memory<'a>,
@@ -16,7 +15,6 @@ pub(super) struct Runner<'a> {
     pub lanes: usize,
 }
 
-/// The starts and lengths of the tiles of `total` elements.
 fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..total)
         .step_by(TILE)
@@ -39,7 +37,7 @@ impl Runner<'_> {
     }
 
     /// # Safety
-    /// Inputs and workspace fit the program.
+    /// The inputs and the workspace must fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
             // SAFETY: the program whose plan these steps belong to sized the runner's memory.
@@ -47,7 +45,6 @@ impl Runner<'_> {
         }
     }
 
-    /// The first elements of a target and of the operand from which it is computed, lane by lane.
     unsafe fn rows(
         &self,
         target: &Location,
@@ -166,7 +163,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes one instruction over `n` consecutive elements, including lanes.
+    /// Executes an instruction over `n` consecutive elements, across lanes.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {
@@ -207,7 +204,6 @@ impl Runner<'_> {
         }
     }
 
-    /// The run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
         // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.
@@ -224,7 +220,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes one instruction over elements `start .. start + n` of one lane.
+    /// Executes an instruction over the elements `start .. start + n` of one lane.
     #[inline]
     unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
         // SAFETY: the plan's offsets are inside the memory that the program sized, and `first + n` is at most the

@@ -1,4 +1,4 @@
-//! Elementwise operations in single precision: runs of contiguous elements, sixteen at a time.
+//! Elementwise operations in single precision, on runs of contiguous elements, sixteen at a time.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;
@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// One operand of a run: contiguous elements, or a single repeated element.
+/// Contiguous elements, or a single repeated element.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -20,10 +20,10 @@ impl Run {
     };
 }
 
-/// `dst[i] = op(args[i])` for `n` elements.
+/// Computes `dst[i] = op(args[i])` for `n` elements.
 pub(super) type MapKernel = unsafe fn(*mut f32, *const Run, usize);
 
-/// An elementwise operation at compile time.
+/// An elementwise operation that is chosen at compile time.
 trait RunOp {
     const ARITY: usize;
     fn apply<V: F32x16>(a: V, b: V, c: V) -> V;
@@ -104,18 +104,18 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The sum of `n` contiguous elements, by a fixed tree.
+/// Sums `n` contiguous elements. The order of additions is a fixed tree.
 ///
 /// # Safety
-/// The elements can be read.
+/// The elements must be readable.
 pub(super) unsafe fn run_sum(simd: Simd, at: *const f32, n: usize) -> f32 {
     sum(simd, Run { at, splat: false }, n)
 }
 
-/// Adds `rows` rows of `n` elements, `stride` apart, to `dst`, in order.
+/// Adds `rows` rows of `n` elements to `dst`, in order. The rows are `stride` elements apart.
 ///
 /// # Safety
-/// The rows can be read and `dst` written.
+/// The rows must be readable, and `dst` writable.
 pub(super) unsafe fn accumulate_rows(
     simd: Simd,
     dst: *mut f32,
@@ -127,7 +127,6 @@ pub(super) unsafe fn accumulate_rows(
     add_rows(simd, dst, src, stride, rows, n);
 }
 
-/// The kernel of an operation, if its row has one.
 trait MaybeFast {
     fn kernel(simd: Simd) -> Option<MapKernel>;
 }
@@ -164,14 +163,13 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that its kernel is compiled for each.
+        /// One type per operation, so that a kernel is compiled for each.
         mod tags {
             $(pub(super) struct $variant;)*
         }
 
         $(row!($variant ($($arg)*) [$($single)?]);)*
 
-        /// The kernel of an operation, if it has its own.
         pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
             match op {
                 $(ElemOp::$variant => tags::$variant::kernel(simd)),*
@@ -182,10 +180,10 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// An operation without its own kernel, computed by its slow definition in double precision.
+/// Applies an operation without a kernel of its own, by its slow definition in double precision.
 ///
 /// # Safety
-/// As for [`MapKernel`], with the number of operands of the operation.
+/// The same conditions hold as for [`MapKernel`]. There must be as many operands as the operation takes.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {

@@ -1,9 +1,10 @@
-//! The single-precision executor of the same graphs for networks, where a minibatch is a block of lanes.
+//! Executes graphs in single precision, for networks. A minibatch is a block of lanes.
 //!
-//! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are contiguous: element d of
-//! lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane vectors is then
-//! one matrix product over the minibatch, and so is the gradient of the matrix, a sum of outer products over the lanes.
-//! All elementwise operations between two products are one pass over tiles that stay in L1.
+//! In this module, a lane is a record of a minibatch together with its draw. The elements *of a lane* are contiguous:
+//! element d of lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane
+//! vectors is then one matrix product over the minibatch. The gradient of the matrix is a sum of outer products over
+//! the lanes, which is also one matrix product. All elementwise operations between two products are one pass over tiles
+//! that stay in L1.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -14,9 +15,9 @@
 //! | `block` | steps over one block of lanes |
 //! | `sums` | sums over lanes, tile by tile |
 //!
-//! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over lanes; and values that
-//! depend on these sums. Only extents determine blocks and tiles, and every reduction runs in a fixed order, so bits do
-//! not depend on the number of threads.
+//! An evaluation has four phases. They compute the shared values that lanes read, the lanes (in blocks), the sums over
+//! lanes, and the values that depend on these sums. Blocks and tiles depend only on extents, and every reduction runs
+//! in a fixed order, so the bits do not depend on the number of threads.
 
 mod block;
 mod kernels;
@@ -33,7 +34,7 @@ use crate::ops::Op;
 pub use program::{SingleProgram, SingleWorkspace};
 pub use sums::Tile;
 
-/// An operation that this executor does not support.
+/// The error for a graph that this executor does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -1,5 +1,5 @@
-//! The phases of an evaluation (shared values that lanes read, the lanes, and values that depend on sums over them),
-//! and the locations of values that outlive a phase.
+//! Finds the phase that computes each value, and the locations of values that outlive a phase. The phases compute the
+//! shared values that lanes read, the lanes, and the values that depend on sums over lanes.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,14 @@ use crate::single::Unsupported;
 use crate::single::plan::{Location, Region};
 use crate::single::sums::SumPlan;
 
-/// The phase that computes a value.
 pub(super) struct Phases<'a> {
     graph: &'a Graph,
-    /// Whether a value is, or depends on, a sum over lanes.
+    /// Whether each value is a sum over lanes or depends on one.
     after_sum: Vec<bool>,
 }
 
 impl<'a> Phases<'a> {
-    /// Finds the phases of a graph.
-    ///
-    /// # Errors
-    /// [`Unsupported`] where lanes read a value that depends on a sum over lanes.
+    /// Fails with [`Unsupported`] if lanes read a value that depends on a sum over lanes.
     pub(super) fn of(graph: &'a Graph) -> Result<Self, Unsupported> {
         let mut after_sum = vec![false; graph.len()];
         for id in graph.ids() {
@@ -35,7 +31,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Constants and inputs, which are not computed.
+    /// Returns whether a value is a constant or an input, which no phase computes.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -44,7 +40,6 @@ impl<'a> Phases<'a> {
         self.graph.placement(id) == Placement::Lane
     }
 
-    /// Shared values that lanes, sums or outputs read.
     pub(super) fn early(&self) -> Vec<NodeId> {
         let graph = self.graph;
         let is_early = |id: NodeId| !self.lane(id) && !self.after_sum[id.index()] && !self.leaf(id);
@@ -60,13 +55,11 @@ impl<'a> Phases<'a> {
         early
     }
 
-    /// The sums over lanes.
     pub(super) fn sums(&self) -> Vec<NodeId> {
         let is_sum = |id: &NodeId| self.graph.op(*id) == Op::LaneSum;
         self.graph.ids().filter(is_sum).collect()
     }
 
-    /// The lane values that sums and outputs read.
     pub(super) fn kept(&self, sums: &[SumPlan]) -> Vec<NodeId> {
         let terms = sums.iter().flat_map(|sum| &sum.terms);
         let mut kept: Vec<NodeId> = terms.flat_map(|term| term.values()).collect();
@@ -77,19 +70,16 @@ impl<'a> Phases<'a> {
         kept
     }
 
-    /// Whether a value is available when the lanes run.
     pub(super) fn known_to_lanes(&self, id: NodeId) -> bool {
         !self.lane(id) || self.leaf(id)
     }
 
-    /// Outputs that follow from sums.
     pub(super) fn late(&self) -> Vec<NodeId> {
         let outputs = self.graph.outputs().iter().copied();
         let is_late = |id: &NodeId| self.after_sum[id.index()] && self.graph.op(*id) != Op::LaneSum;
         outputs.filter(is_late).collect()
     }
 
-    /// The values on which the late outputs depend.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];
@@ -104,26 +94,22 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Whether a value is available as soon as all sums are computed.
+    /// Returns whether a value is available as soon as all sums are computed.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }
 }
 
-/// The locations of values, and the memory of those that outlive a phase.
+/// The locations of values, and the memory of the values that outlive a phase.
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
-    /// The elements of all constants.
     pub(super) pool: Vec<f32>,
-    /// Number of elements in computed shared values.
     pub(super) shared_len: usize,
-    /// Number of elements stored for every lane.
     pub(super) kept_len: usize,
 }
 
 impl Layout {
-    /// Locations of constants and inputs.
     pub(super) fn of_leaves(graph: &Graph) -> Self {
         let mut layout = Self::default();
         for id in graph.ids() {
@@ -159,7 +145,6 @@ impl Layout {
         layout
     }
 
-    /// Memory for shared values that later phases read.
     pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             self.locations.entry(id).or_insert_with(|| {
@@ -168,13 +153,13 @@ impl Layout {
                 Location {
                     region: Region::Shared,
                     offset,
+                    uniform: graph.shape(id).is_scalar(),
                     ..Location::NONE
                 }
             });
         }
     }
 
-    /// Memory for values of every lane that sums and outputs read.
     pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             let len = graph.shape(id).len as usize;
@@ -190,7 +175,6 @@ impl Layout {
         }
     }
 
-    /// Block memory does not outlive a phase.
     pub(super) fn end_phase(&mut self) {
         self.locations
             .retain(|_, location| location.region != Region::Block);

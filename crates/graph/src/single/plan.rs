@@ -1,7 +1,7 @@
-//! The steps over blocks of lanes, and the locations of values.
+//! Plans the steps over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels as in the double-precision executor (both use [`Stages`]). A product
-//! with a shared matrix is one step over the whole block.
+//! Elementwise values are grouped into kernels as in the double-precision executor, which also uses [`Stages`]. A
+//! product with a shared matrix is one step over the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,41 +15,34 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
 use crate::single::kernels::{MapKernel, map_kernel};
 
-/// Number of elements in a tile register.
 pub(super) const TILE: usize = 1024;
 
-/// The region of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
-    /// Constants.
     Pool,
-    /// An input with one value for all lanes.
     SharedInput(u32),
-    /// An input of `stride` elements per lane.
     LaneInput(u32),
-    /// A shared value that an evaluation computes.
     Shared,
     /// A value stored for all lanes, at `offset` times the number of lanes.
     Kept,
-    /// A value of one block, in slot `offset` while planning, then at `offset` times its lanes.
+    /// A value of one block. It is in slot `offset` during planning, and at `offset` times the number of lanes
+    /// afterwards.
     Block,
-    /// A tile register.
     Register,
 }
 
-/// A value, or elements of one, in memory. Element i of lane l is `l * stride + i` elements after the value's first
-/// element (for a uniform value, always with `i = 0`).
+/// The location of a value, or of some of its elements. Element i of lane l is `l * stride + i` elements after the
+/// value's first element. For a uniform value, i is always 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// Offset, in elements, from the start of the value's first lane, for a part of a value.
+    /// For a part of a value, the offset from the start of the value's first lane, in elements.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
 }
 
-/// One instruction of a fused kernel.
 #[derive(Clone)]
 pub(super) enum Instruction {
     Map {
@@ -65,10 +58,9 @@ pub(super) enum Instruction {
     },
 }
 
-/// An operation of a kernel with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
+/// Returns whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -86,16 +78,15 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     })
 }
 
-/// One step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, with lanes contiguous in memory if `flat`.
+    /// Makes one pass over `len` elements of every lane. If `flat` is true, the lanes are contiguous in memory.
     Fused {
         len: usize,
         flat: bool,
         instructions: Vec<Instruction>,
     },
-    /// A product. With a shared left factor it is one product for the whole block.
+    /// Computes a product. If the left factor is shared, it is one product for the whole block.
     Product {
         target: Location,
         left: Location,
@@ -103,29 +94,27 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Elements `index` (or all) of a value, into a row of `target`.
+    /// Copies the elements `index` of a value, or all of its elements, into a row of `target`.
     Copy {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// Zeros.
+    /// Sets elements to zero.
     Zero { target: Location, len: usize },
-    /// `target[index[i]] += source[i]`.
+    /// Adds elements at indices: `target[index[i]] += source[i]`.
     Scatter {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// The largest element.
     Max {
         target: Location,
         source: Location,
         len: usize,
     },
-    /// Running sums.
     CumSum {
         target: Location,
         source: Location,
@@ -134,21 +123,18 @@ pub(super) enum Step {
     },
 }
 
-/// Steps, and the memory they need.
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
-    /// Number of elements of block memory per lane.
+    /// The number of elements of block memory per lane.
     pub block_len: usize,
     pub registers: usize,
 }
 
-/// The input of a plan.
 pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// The locations of values, which grow during planning.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -156,7 +142,8 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans `targets`, whose locations are in `locations` (as are those of all values that are `known`).
+    /// Plans the computation of `targets`. The locations of the targets and of all `known` values must be in
+    /// `locations`.
     pub(super) fn plan(
         graph: &'a Graph,
         simd: Simd,
@@ -175,7 +162,7 @@ impl<'a> Planner<'a> {
             steps: Vec::new(),
             registers: 0,
         };
-        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another one has its
+        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another scatter has its
         // location.
         for id in graph.ids().rev() {
             if planner.stages.needed[id.index()]
@@ -210,7 +197,7 @@ impl<'a> Planner<'a> {
                 planner.dense(id)?;
             }
         }
-        // Targets that are views of other values.
+        // These targets are views of other values.
         for &id in targets {
             if planner.stages.roles[id.index()] == Role::View {
                 let target = planner.locations[&id];
@@ -228,7 +215,6 @@ impl<'a> Planner<'a> {
         Ok(planner.finish())
     }
 
-    /// The location of a value that a step is about to write.
     fn target(&mut self, id: NodeId) -> Location {
         if let Some(&location) = self.locations.get(&id) {
             return location;
@@ -254,7 +240,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The operand that reads `id` from memory.
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
@@ -303,7 +288,6 @@ impl<'a> Planner<'a> {
         Ok(location)
     }
 
-    /// One kernel: its elementwise values, and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
         let len = shape.len as usize;
         let inside = draft.reads(self.graph, |sink| sink.map.is_none());
@@ -338,7 +322,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The operations of a kernel with their operands, and products merged with the one addition that uses them.
+    /// Returns the operations of a kernel with their operands. A product is merged with the addition that uses it, if
+    /// it has no other user.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -373,8 +358,7 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Locations of the operands from memory. The locations are found before the kernel, because reading an operand may
-    /// add a step.
+    /// Finds the locations of operands in memory. This precedes the kernel, because reading an operand may add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -394,7 +378,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Instructions of operations and sums. Values without outside users stay in registers.
+    /// Returns the instructions of operations and sums. Values without users outside the kernel stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -416,7 +400,7 @@ impl<'a> Planner<'a> {
             for (location, arg) in locations.iter_mut().zip(args) {
                 *location = at[arg];
             }
-            // Operations read elements before they write them, so the target can be a register that is freed here.
+            // Operations read elements before they write them, so the target may be a register that is freed here.
             for arg in args {
                 if last_use.get(arg) == Some(&time)
                     && let Some(location) = at.get(arg)
@@ -462,7 +446,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// A value of one element per lane, with lanes next to each other, for kernels over scalars.
+    /// Stores a value of one element per lane so that the lanes are contiguous, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;
@@ -540,7 +524,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;
@@ -599,7 +582,6 @@ impl Location {
 }
 
 impl Step {
-    /// Calls `each` for every location.
     fn visit(&mut self, each: &mut impl FnMut(&mut Location)) {
         match self {
             Self::Fused { instructions, .. } => {

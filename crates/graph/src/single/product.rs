@@ -1,17 +1,16 @@
 //! Matrix products in single precision.
 //!
-//! The code reads both factors in place and holds a tile of the result in registers over the whole contraction. Each
-//! use of the weights covers only a few lanes, so rearranging them first, as for products of large matrices, would cost
-//! as much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns.
-//! If the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
-//! tile.
+//! The code reads both factors where they are, and keeps a tile of the result in registers over the whole contraction.
+//! Weights are used for only a few lanes at a time, so copying them into panels first, as for products of large
+//! matrices, would cost as much as it saves. If the rows of the left factor are contiguous, a tile is a few vectors of
+//! rows times a few columns. If the contraction is contiguous, a tile is a block of inner products. The bits of an
+//! element do not depend on its tile.
 
 use std::mem::MaybeUninit;
 
 use gemm::Parallelism;
 use jensen_math::simd::{F32x16, LANES32, Simd};
 
-/// A matrix in memory.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     pub at: *const f32,
@@ -20,7 +19,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// A column-major matrix of that many rows, or the transpose of one stored so.
+    /// Creates a view of a column-major matrix with `rows` rows, or of the transpose of a matrix stored in this form.
     pub(super) fn stored(at: *const f32, rows: usize, columns: usize, transposed: bool) -> Self {
         let (row_stride, column_stride) = if transposed { (columns, 1) } else { (1, rows) };
         Self {
@@ -31,12 +30,13 @@ impl View {
     }
 }
 
-/// `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements, `dst_stride` apart.
-/// Runs on the calling thread. Callers divide the work themselves, always in the same way.
+/// Computes `dst = a b`, or `dst += a b`, on the calling thread. The factors are `m × k` and `k × n`. The result has
+/// columns of `m` contiguous elements, which are `dst_stride` apart. Callers divide the work themselves, always in the
+/// same way.
 ///
 /// # Safety
-/// The views and the destination describe memory that can be read and written; the destination is
-/// not part of a view.
+/// The views and the destination must describe memory that can be read and written. The destination must not be part of
+/// a view.
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn multiply(
     simd: Simd,
@@ -70,7 +70,6 @@ pub(super) unsafe fn multiply(
     }
 }
 
-/// A running product.
 struct Task {
     dst: *mut f32,
     dst_stride: usize,
@@ -83,7 +82,6 @@ struct Task {
 }
 
 impl Task {
-    /// Computes the product of any two matrices.
     unsafe fn general(&self) {
         // SAFETY: the extents and strides are those of the task's matrices, and the destination overlaps neither
         // factor.
@@ -113,18 +111,18 @@ impl Task {
     }
 }
 
-/// The size of a tile, which is as large as possible while leaving registers for the operands.
+/// The size of a tile, which is as large as possible while registers remain for the operands.
 trait Tiling {
-    /// Number of vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
+    /// The number of vectors of rows, for [`COLUMNS`] columns, if rows are contiguous.
     const VECTORS: usize;
-    /// Rows and columns of inner products, when contractions are contiguous.
+    /// The numbers of rows and columns of inner products, if contractions are contiguous.
     const INNER: (usize, usize);
 }
 
 /// Tiles for 32 registers of one vector each.
 struct Wide;
 
-/// For 16 registers, two of which form one vector.
+/// Tiles for 16 registers, two of which form one vector.
 struct Narrow;
 
 impl Tiling for Wide {
@@ -137,11 +135,10 @@ impl Tiling for Narrow {
     const INNER: (usize, usize) = (2, 2);
 }
 
-/// Number of columns that are computed together.
 const COLUMNS: usize = 6;
 
-/// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its
-/// start and extent.
+/// Divides `n` into the smallest number of groups of at most `most`, as equal as possible. Returns the start and the
+/// extent of group `which`.
 #[inline(always)]
 fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
     let groups = n.div_ceil(most);
@@ -190,7 +187,6 @@ match rows {
     }
 }
 
-/// `R` vectors of rows from `row` on.
 #[inline(always)]
 unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
@@ -212,10 +208,9 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     }
 }
 
-/// Largest number of inner products that are computed together.
 const INNER_SUMS: usize = 24;
 
-/// `R` rows from `row` on, whose contractions are contiguous.
+/// Computes `R` rows starting at `row`, whose contractions are contiguous.
 #[inline(always)]
 unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: usize) {
     let mut which = 0;
@@ -235,7 +230,7 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     }
 }
 
-/// Reads vector `which` of the `R` vectors that start at `at`. The last one has `last` elements.
+/// Reads vector `which` of the `R` vectors that start at `at`. The last vector has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
     // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`
@@ -250,7 +245,7 @@ unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: us
     }
 }
 
-/// `R` vectors of rows of `N` columns. Plain loops over constant extents, so that everything stays in registers.
+/// Computes `R` vectors of rows of `N` columns. Plain loops over constant extents keep everything in registers.
 #[inline(always)]
 unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usize, column: usize) {
     let last = (task.m - row - (R - 1) * LANES32).min(LANES32);
@@ -357,7 +352,7 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
                 c += 1;
             }
         }
-        // Through memory, because a loop over registers would keep them in memory from the start.
+        // The sums pass through memory, because a loop over registers would keep them in memory from the start.
         let mut sums = [const { MaybeUninit::<f32>::uninit() }; INNER_SUMS * LANES32];
         let sums: *mut f32 = sums.as_mut_ptr().cast();
         let mut c = 0;
@@ -387,7 +382,8 @@ mod tests {
         (0..n).map(|i| (i as f64 * step).sin() as f32).collect()
     }
 
-    /// The product of column-major matrices, either of them stored transposed, into columns three elements too long.
+    /// Multiplies column-major matrices, either of which may be stored transposed. The columns of the result are three
+    /// elements longer than needed.
     fn product(
         simd: Simd,
         m: usize,

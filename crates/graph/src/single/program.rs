@@ -1,4 +1,4 @@
-//! Phases of an evaluation, and running steps over blocks of lanes.
+//! Runs the phases of an evaluation over blocks of lanes.
 
 use std::sync::Mutex;
 
@@ -12,11 +12,11 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// Number of lanes in one block: large enough for a product to run at full speed, and small enough that every core has
-/// blocks.
+/// The number of lanes of a block. It is large enough for products to run at full speed, and small enough that every
+/// core has blocks.
 const BLOCK: usize = 50;
 
-/// A planned graph, which is immutable and shared by threads.
+/// A planned graph, which is immutable and can be shared by threads.
 pub struct SingleProgram {
     pub(super) graph: Graph,
     pub(super) simd: Simd,
@@ -25,27 +25,23 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Number of elements stored for every lane.
     kept_len: usize,
-    /// Number of elements in computed shared values.
     shared_len: usize,
     pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,
 }
 
-/// Scratch memory and results of a [`SingleProgram`].
+/// The scratch memory and results of a [`SingleProgram`].
 pub struct SingleWorkspace {
     pub(super) capacity: usize,
     pub(super) kept: Vec<f32>,
     pub(super) shared: Vec<f32>,
     blocks: Vec<f32>,
     registers: Vec<f32>,
-    /// A tile of a sum for each thread.
     tiles: Vec<Mutex<Vec<f32>>>,
 }
 
 impl SingleWorkspace {
-    /// Calls `work` with a tile that belongs to this thread.
     pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
         let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
         let mut tile = self.tiles[which]
@@ -58,14 +54,14 @@ impl SingleWorkspace {
     }
 }
 
-/// Memory of one evaluation, as raw parts to which blocks write disjointly.
+/// The memory of one evaluation as raw parts, to which blocks write disjointly.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub pool: *const f32,
     pub shared: *mut f32,
     pub kept: *mut f32,
     pub inputs: &'a [&'a [f32]],
-    /// Number of lanes of the whole evaluation.
+    /// The number of lanes of the whole evaluation.
     pub total: usize,
 }
 
@@ -75,11 +71,11 @@ unsafe impl Send for Memory<'_> {}
 unsafe impl Sync for Memory<'_> {}
 
 impl SingleProgram {
-    /// Plans `graph`, which has no record axis.
+    /// Plans `graph`, which must not have a record axis.
     ///
     /// # Errors
-    /// [`Unsupported`] for operations without a single-precision kernel, and where lanes read a
-    /// value that depends on a sum over lanes.
+    /// Fails with [`Unsupported`] if an operation has no single-precision kernel, or if lanes read a value that depends
+    /// on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Result<Self, Unsupported> {
         if graph.record_count().is_some() {
             return Err(Unsupported::records());
@@ -135,17 +131,17 @@ impl SingleProgram {
         Ok(program)
     }
 
-    /// The planned graph.
+    /// Returns the planned graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Scratch memory for at most `lanes` lanes.
+    /// Creates scratch memory for at most `lanes` lanes.
     pub fn workspace(&self, lanes: usize) -> SingleWorkspace {
         let capacity = lanes.max(1);
         let block_len = [&self.before, &self.lanes, &self.after]
@@ -171,22 +167,22 @@ impl SingleProgram {
         }
     }
 
-    /// Bytes of a workspace for `lanes` lanes.
+    /// Returns the size of a workspace for `lanes` lanes in bytes.
     pub fn workspace_bytes(&self, lanes: usize) -> usize {
         let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
     }
 
-    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` has the elements of a shared
-    /// input, or `len` elements for each of `lanes` lanes, lane after lane.
+    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` contains the elements of a
+    /// shared input, or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
-    /// Panics if an input has another length, or there are more lanes than the workspace holds.
+    /// Panics if an input has another length, or if there are more lanes than the workspace was created for.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
         let memory = self.memory(workspace, inputs, lanes);
-        // Equal blocks, which depend only on the number of lanes.
+        // The blocks have nearly equal size and depend only on the number of lanes.
         let count = lanes.div_ceil(BLOCK).max(1);
         let block_len = workspace.blocks.len() / workspace.capacity.div_ceil(BLOCK);
         let register_len = workspace.registers.len() / workspace.capacity.div_ceil(BLOCK);
@@ -217,7 +213,6 @@ impl SingleProgram {
         }
     }
 
-    /// Runs the steps that are the same for all lanes.
     fn run_shared(
         &self,
         plan: &Plan,
@@ -241,7 +236,6 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    /// Memory that is not written.
     pub(super) fn read_only<'a>(
         &self,
         workspace: &SingleWorkspace,
@@ -295,8 +289,8 @@ impl SingleProgram {
         }
     }
 
-    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or the
-    /// lanes of a per-lane output one after another.
+    /// Returns the value of output `which` of the last evaluation of `lanes` lanes. A shared output has all its
+    /// elements. A per-lane output has its lanes one after another.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.
@@ -319,10 +313,10 @@ impl SingleProgram {
 }
 
 impl Memory<'_> {
-    /// The element of a value at lane `first` (not for block memory and registers).
+    /// Returns the address of a value's element at lane `first`. The value must not be in block memory or in registers.
     ///
     /// # Safety
-    /// The location belongs to the program for which this memory was created.
+    /// The location must belong to the program for which this memory was created.
     pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
         // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
         unsafe {

@@ -1,4 +1,4 @@
-//! Sums over lanes, tile by tile: outer products as matrix products over the minibatch.
+//! Sums over lanes, computed tile by tile. Outer products are matrix products over the minibatch.
 
 use std::collections::HashMap;
 
@@ -11,31 +11,28 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Number of elements in a tile of a sum: small enough to stay in L2 until the next use, and large enough that
-/// rearranging the left factor of its product is a small part of the work.
+/// The number of elements in a tile of a sum. It is so small that a tile stays in L2 until its next use, and so large
+/// that copying the left factor of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
-/// Consecutive elements of an output that is a sum over lanes.
+/// A range of consecutive elements of an output that is a sum over lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tile {
-    /// The output.
+    /// The index of the output.
     pub output: usize,
     /// The first element of the tile.
     pub start: usize,
-    /// Number of elements.
+    /// The number of elements.
     pub len: usize,
 }
 
-/// One addend of a sum over lanes.
 pub(super) enum Term {
-    /// The value itself.
     Plain(NodeId),
     /// A product whose contracted extent includes the lanes.
     Outer(NodeId, NodeId, MatMul),
 }
 
 impl Term {
-    /// The values it reads.
     pub(super) fn values(&self) -> Vec<NodeId> {
         match *self {
             Self::Plain(id) => vec![id],
@@ -44,30 +41,26 @@ impl Term {
     }
 }
 
-/// A sum over lanes while planning.
 pub(super) struct SumPlan {
     node: NodeId,
     pub terms: Vec<Term>,
 }
 
-/// An addend with its values in memory.
 enum Addend {
     Plain(Location),
     Outer(Location, Location, MatMul),
 }
 
-/// A sum over lanes.
 pub(super) struct LaneSum {
     pub target: Location,
     len: usize,
-    /// Number of elements in a column of the result. Tiles consist of whole columns.
+    /// The number of elements in a column of the result. Tiles consist of whole columns.
     column: usize,
     addends: Vec<Addend>,
-    /// Whether later shared values read it, in which case it is computed with the lanes.
+    /// Whether later shared values read the sum, which is then computed together with the lanes.
     pub followed: bool,
 }
 
-/// The addends of every sum over lanes.
 pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
     nodes
         .iter()
@@ -79,7 +72,6 @@ pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
         .collect()
 }
 
-/// Splits sums into addends if they contain products over lanes.
 fn collect(graph: &Graph, id: NodeId, terms: &mut Vec<Term>) {
     match graph.op(id) {
         Op::Elem(ElemOp::Add) if has_product(graph, id) => {
@@ -100,7 +92,6 @@ fn is_outer(graph: &Graph, id: NodeId, dims: MatMul) -> bool {
         && (dims.k == 1 || (!dims.left_transposed && dims.right_transposed))
 }
 
-/// Whether an addend of equal shape is a product over lanes.
 fn has_product(graph: &Graph, id: NodeId) -> bool {
     let shape = graph.shape(id);
     graph.args(id).iter().all(|&arg| graph.shape(arg) == shape)
@@ -146,15 +137,16 @@ impl SumPlan {
 }
 
 impl LaneSum {
-    /// Number of elements in a tile, which consists of whole columns, about [`TILE_ELEMENTS`].
+    /// Returns the number of elements in a tile, which consists of whole columns and has about [`TILE_ELEMENTS`]
+    /// elements.
     fn tile(&self) -> usize {
         (TILE_ELEMENTS / self.column).max(1) * self.column
     }
 
-    /// Computes elements `start .. start + dst.len()`, whole columns.
+    /// Computes the elements `start .. start + dst.len()`, which must be whole columns.
     ///
     /// # Safety
-    /// The memory belongs to the program.
+    /// The memory must belong to the program.
     unsafe fn compute(
         &self,
         program: &SingleProgram,
@@ -221,8 +213,8 @@ impl LaneSum {
 }
 
 impl SingleProgram {
-    /// The tiles of all outputs that lanes share (mostly gradients of shared inputs), in the order of the outputs.
-    /// Constant outputs have none.
+    /// Returns the tiles of all outputs that the lanes share, in the order of the outputs. Most of these outputs are
+    /// gradients of shared inputs. Constant outputs have no tiles.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
@@ -249,12 +241,12 @@ impl SingleProgram {
             .find(|sum| sum.target == *location && location.region == Region::Shared)
     }
 
-    /// Computes the tiles of the outputs that lanes share, after [`run_lanes`](Self::run_lanes) with the same inputs.
-    /// It calls `consume(part, tile, values)` for each tile, with its element of `parts`, while the tile is in cache.
-    /// It does not read shared inputs, which may be empty, so `consume` can change their source.
+    /// Computes the tiles of the outputs that the lanes share, after [`run_lanes`](Self::run_lanes) with the same
+    /// inputs. Calls `consume(part, tile, values)` for each tile, with its element of `parts`, while the tile is in the
+    /// cache. Shared inputs are not read and may be empty, so `consume` can change their source.
     ///
     /// # Panics
-    /// Panics if inputs do not match, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not match, or if the number of parts differs from the number of tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,
@@ -288,7 +280,7 @@ impl SingleProgram {
             });
     }
 
-    /// Computes the sums over lanes that are, or are not, followed by later shared values.
+    /// Computes the sums over lanes that later shared values read, or the sums that they do not read.
     pub(super) fn run_sums(
         &self,
         workspace: &mut SingleWorkspace,
@@ -310,7 +302,7 @@ impl SingleProgram {
         }
     }
 
-    /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), and the sums over lanes as values.
+    /// Evaluates all outputs: runs [`run_lanes`](Self::run_lanes) and then computes the sums over lanes.
     ///
     /// # Panics
     /// Panics as [`run_lanes`](Self::run_lanes) does.

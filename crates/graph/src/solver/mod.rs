@@ -1,8 +1,8 @@
-//! Solvers of bodies: the graphs of a pass, and the pass itself over any evaluator of these graphs.
+//! Builds the graphs of a solver's passes, and runs the passes on any evaluator of these graphs.
 //!
-//! Derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a tangent,
-//! and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work. The
-//! executor and the reference evaluator each provide an [`Engine`].
+//! The derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a
+//! tangent, and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work.
+//! The executor and the reference evaluator each provide an [`Engine`].
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -13,39 +13,33 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{Pass, Solver, SolverKind};
 use crate::passes;
 
-/// Evaluates a graph at a block of lanes.
 pub(crate) trait Engine {
-    /// Whole vectors have this number of lanes.
     const GRANULE: usize;
 
-    /// The instruction set.
     fn simd(&self) -> Simd;
 
-    /// Writes all outputs; inputs and outputs are rows of lanes.
+    /// Writes all outputs. Inputs and outputs are rows of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 
-    /// Records work outside the runs, as a number of computed values, and returns whether the solver stops.
+    /// Records work outside the runs, as a number of computed values. Returns whether the solver should stop.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
 }
 
-/// The graphs that a pass evaluates, if it needs them.
 pub(crate) struct Roles<T> {
-    /// The body.
     pub base: Option<T>,
-    /// The derivative of the rates with respect to the states.
+    /// The derivatives of the rates with respect to the states.
     pub jacobian: Option<T>,
     /// The body and its derivative along a direction.
     pub moving: Option<T>,
-    /// Vector-Jacobian products of the body, or of `moving` if that is present.
+    /// The vector-Jacobian products of the body, or of `moving` if that is present.
     pub pull: Option<T>,
     /// The function that a root maximises.
     pub objective: Option<T>,
 }
 
 impl<T> Roles<T> {
-    /// The same roles, filled by values of another type.
     pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
         Roles {
             base: self.base.as_ref().map(&mut f),
@@ -56,7 +50,6 @@ impl<T> Roles<T> {
         }
     }
 
-    /// All players.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let all = [
             &self.base,
@@ -70,7 +63,6 @@ impl<T> Roles<T> {
 }
 
 impl Roles<Graph> {
-    /// The graphs of a pass.
     pub fn of(solver: &Solver, pass: Pass) -> Self {
         let implicit = match &solver.kind {
             SolverKind::Ode(ode) => matches!(ode.method, Method::Radau | Method::Implicit),
@@ -102,7 +94,6 @@ impl Roles<Graph> {
     }
 }
 
-/// The needs of one output of a body.
 fn part(body: &Graph, output: usize) -> Graph {
     if body.outputs().len() == 1 {
         return body.clone();
@@ -112,7 +103,8 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// ∂rates/∂states, column by column. If rates are residuals, columns of the states' derivatives follow.
+/// Builds ∂rates/∂states, column by column. If the rates are residuals, the columns of derivatives with respect to the
+/// states' time derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -134,8 +126,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// The body with a second copy of states and parameters, their tangents and the rates of both, and its inputs except
-/// the clock.
+/// Builds the body with a second copy of states and parameters, which are their tangents. Its outputs are the rates of
+/// both copies. Also returns all inputs except the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -151,8 +143,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// The number of parameters of the first copy whose derivatives are requested, if not those of all copies. For a
-/// differential equation, the ends of the interval count if times are not data.
+/// Returns the number of parameters of the first copy whose derivatives are needed, or `None` if the derivatives of all
+/// copies are needed. For a differential equation whose times are not data, the ends of the interval are included.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -161,8 +153,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Products of weights, which form one more input for each output, with derivatives with respect to `inputs`: states
-/// and parameters of each copy. The `wanted` parameters, and 0 for the others.
+/// Builds the products of weights with the derivatives with respect to `inputs`, which are the states and parameters of
+/// each copy. The weights are one additional input per output. Parameters that are not `wanted` have the derivative 0.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -195,7 +187,6 @@ fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     passes::compact(&graph)
 }
 
-/// A body as a problem for the solvers of `jensen-math`.
 struct Body<'a, E> {
     rate: &'a mut E,
     jacobian: Option<&'a mut E>,
@@ -204,22 +195,19 @@ struct Body<'a, E> {
     copies: usize,
 }
 
-/// The most copies.
 const COPIES: usize = 2;
 
-/// The parts of `rows` that belong to each copy.
 fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     let each = rows.len() / copies;
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// The mutable parts of `rows` that belong to each copy; empty for missing copies.
+/// Returns the mutable parts of `rows` that belong to each copy. Missing copies have an empty part.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]
 }
 
-/// Inputs of a body: clock, then states and parameters of each copy, then weights of each.
 struct Inputs<'a> {
     all: [&'a [f64]; 1 + 3 * COPIES],
     count: usize,
@@ -298,17 +286,13 @@ impl<E: Engine> Differentiable for Body<'_, E> {
     }
 }
 
-/// The results of a forward pass for the backward one.
 pub(crate) enum Memo {
-    /// Steps of a differential equation.
     Steps(Trajectory),
-    /// Roots, followed by tangents.
     Roots(Vec<f64>),
-    /// Levels of an integral.
     Levels(Vec<u32>),
 }
 
-/// The stored results of a pass, and whether they are valid. Invalid ones are memory for the next pass.
+/// The results of a pass, and whether they are valid. The memory of invalid results is used by the next pass.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,
@@ -316,12 +300,10 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Invalidates the stored results.
     pub fn forget(&mut self) {
         self.stale = true;
     }
 
-    /// The number of the steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,
@@ -345,8 +327,8 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies. It writes `results` rows each to `out`. With `keep`, it stores the inputs of the backward
-/// pass in the memory of earlier steps.
+/// Solves for all copies and writes `results` rows per copy to `out`. If there is a `keep`, it stores the results that
+/// the backward pass needs, and reuses the memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -376,8 +358,8 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// Computes the products of `weights`, `results` rows for each copy, with derivatives with respect to the first copy of
-/// the arguments.
+/// Computes the products of `weights`, which have `results` rows per copy, with the derivatives with respect to the
+/// first copy of the arguments.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -400,8 +382,8 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// Runs one pass, whose arguments and result are rows of lanes. It uses stored results for the same arguments, or
-/// computes them with `keep`.
+/// Runs one pass. Its arguments and result are rows of lanes. If there are stored results for the same arguments,
+/// it uses them. Otherwise it computes them with `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,
@@ -437,7 +419,7 @@ pub(crate) fn run<E: Engine>(
     }
     let both;
     let weights = match args {
-        // The weights belong to the tangent of the results, their tangent to the results.
+        // The first weights belong to the tangent of the results, and the tangents of the weights to the results.
         [_, w, _, dw] => {
             both = [*dw, *w].concat();
             &both[..]

@@ -1,4 +1,4 @@
-//! Solvers in the text form: a table entry whose body is a graph between braces.
+//! Prints and parses solvers: a table entry whose body is a graph between braces.
 //!
 //! ```text
 //! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data absolute=[1e-6, 1e-6] {
@@ -36,7 +36,6 @@ fn end_name(finite: bool) -> &'static str {
     if finite { "finite" } else { "infinite" }
 }
 
-/// Writes a solver after its name.
 pub(super) fn write(solver: &Solver, most: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match &solver.kind {
         SolverKind::Ode(ode) => {
@@ -89,7 +88,7 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// A table entry that is being read: its head, and lines up to the brace that closes it.
+/// A table entry of which only some lines have been read: its head, and the lines before the closing brace.
 #[derive(Default)]
 pub(super) struct Open {
     head: String,
@@ -98,7 +97,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The entry that begins on a line, if any.
+    /// Returns the entry that begins on a line, if one does.
     pub fn begin(head: &str) -> Option<Self> {
         let head = head.strip_suffix('{')?;
         Some(Self {
@@ -107,7 +106,7 @@ impl Open {
         })
     }
 
-    /// Adds a line. Returns the solver when it is complete.
+    /// Adds a line and returns the solver once it is complete.
     pub fn line(&mut self, line: &str) -> Result<Option<Arc<Solver>>, String> {
         if line == "}" && self.depth == 0 {
             return self.finish().map(|solver| Some(Arc::new(solver)));

@@ -1,9 +1,9 @@
-//! Gradients where an operation has an infinite slope: finite where Stan Math's are, by its conventions.
+//! Tests gradients at points where an operation has an infinite slope. They follow the conventions of Stan Math and are
+//! finite if the gradients of Stan Math are.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Builder, Execution, Expr};
 
-/// Value, gradient and second derivative of a density of one parameter.
 fn derivatives(f: impl for<'b> Fn(Expr<'b>) -> Expr<'b>, z: f64) -> [f64; 3] {
     let builder = Builder::new();
     let target = f(builder.parameter());
@@ -28,7 +28,7 @@ fn derivatives(f: impl for<'b> Fn(Expr<'b>) -> Expr<'b>, z: f64) -> [f64; 3] {
     [value[0], gradient[0], second[0]]
 }
 
-/// exp(−10⁴ eᶻ): 0 at z = 0, as are all its derivatives.
+/// Returns exp(−10⁴ eᶻ), which underflows to 0 at z = 0, as do all its derivatives.
 fn underflow(z: Expr<'_>) -> Expr<'_> {
     (-1e4 * z.exp()).exp()
 }
@@ -52,7 +52,7 @@ fn roots_of_what_underflows_add_nothing() {
 
 #[test]
 fn powers_keep_the_slopes_that_are_finite_at_zero() {
-    // x¹ᐧ⁵ has slope 0 at 0, and x to the power of z + 1 has slope 1 in x at z = 0.
+    // The slope of x¹ᐧ⁵ at 0 is 0. The slope in x of x to the power of z + 1 is 1 at z = 0.
     assert_eq!(derivatives(|z| z.pow(1.5), 0.0)[..2], [0.0, 0.0]);
     assert_eq!(derivatives(|z| z.pow(2.5), 0.0), [0.0, 0.0, 0.0]);
     let [value, slope, _] = derivatives(|z| z.pow(z.exp()), 0.0);

@@ -1,4 +1,4 @@
-//! An end from outside, within an evaluation.
+//! Tests interrupts within an evaluation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::running::{Results, density, run};
 
 const ROWS: u32 = 48;
 
-/// A log density through a chain of products of matrices, all of them in one evaluation.
+/// Returns a log density through a chain of matrix products in one evaluation.
 fn chain() -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(2);
@@ -30,7 +30,8 @@ fn chain() -> Graph {
         let product = graph.matmul(power, table, dims);
         let tenth = graph.constant(0.1);
         let product = graph.mul(product, tenth);
-        // Curved, so second derivatives have a separate chain that no compiler folds.
+        // The tanh makes the function nonlinear, so that second derivatives have a chain of their own that no compiler
+        // folds.
         power = graph.elem(ElemOp::Tanh, &[product]);
     }
     let sum = graph.sum(power);
@@ -41,7 +42,7 @@ fn chain() -> Graph {
     graph
 }
 
-/// A log density of one determinant, so large that its factorisation is a long step by itself.
+/// Returns a log density of one determinant, whose factorisation is so large that it is a long step by itself.
 fn determinant() -> Graph {
     const ROWS: usize = 256;
     let mut graph = Graph::new();
@@ -70,7 +71,7 @@ fn evaluated(density: &GraphDensity) -> Results {
 fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
     let plain = density(&chain(), Simd::detect(), 1);
     let asked = Arc::new(AtomicUsize::new(0));
-    // Ends at the `n`th check.
+    // The interrupt becomes due at check number `n`.
     let ended_at = |n: usize| {
         let count = Arc::clone(&asked);
         count.store(0, Ordering::Relaxed);
@@ -88,7 +89,7 @@ fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
         all_nan(&cut.values) && all_nan(&cut.gradients) && all_nan(&cut.products),
         "{cut:?}"
     );
-    // Once in the gradient, once each in the two programs of a product.
+    // The gradient and the two programs of a product each call `asked` after an interrupt.
     assert!(asked.load(Ordering::Relaxed) <= 5);
 }
 
@@ -106,7 +107,7 @@ fn a_long_step_is_done_apart_or_left_behind() {
     }));
     assert_eq!(done, whole);
     assert!(steps.load(Ordering::Relaxed) > 0);
-    // The thread continues, and nobody waits for its result.
+    // The thread keeps running, but its result is ignored.
     let left = with(Ending::new(|| false).apart(|work| {
         drop(std::thread::spawn(work));
         false

@@ -1,9 +1,8 @@
-//! Densities written as expressions: against formulas, constraints against differences, mistakes.
+//! Tests densities written as expressions against formulas, constraints against differences, and mistakes.
 
 use jensen_graph::{Builder, Expr, ExprError, evaluate};
 use jensen_math::special::{inv_logit, lgamma};
 
-/// The value of a scalar expression plus the log-Jacobians, at `z`.
 fn value(builder: &Builder, target: Expr<'_>, z: &[f64]) -> f64 {
     let graph = builder.try_graph(target).expect("a right expression");
     evaluate(&graph, &[z], None)[0][0]
@@ -120,7 +119,7 @@ fn matrices_multiply_factorise_and_solve() {
     let builder = Builder::new();
     let x = builder.parameters(4);
     let a = x.reshape(2, 2);
-    // [[1, 2], [3, 4]] · x and its quadratic form.
+    // The product [[1, 2], [3, 4]] · x and its quadratic form.
     let m = builder.matrix(2, 2, &[1.0, 3.0, 2.0, 4.0]);
     let y = m.mul_vec(x.slice(0..2));
     assert_close(
@@ -149,7 +148,6 @@ fn matrices_multiply_factorise_and_solve() {
     );
 }
 
-/// log |det| of a small matrix of rows.
 fn log_det(mut m: Vec<Vec<f64>>) -> f64 {
     let n = m.len();
     let mut log = 0.0;
@@ -220,7 +218,7 @@ fn constraints_add_the_log_jacobian() {
             jacobian(&z)
         );
     }
-    // Zero is the centre of the simplex.
+    // The zero vector maps to the centre of the simplex.
     let builder = Builder::new();
     let x = builder.parameters(3).simplex();
     let without = value(&builder, builder.constant(0.0), &[0.0; 3]);

@@ -1,4 +1,4 @@
-//! Integration tests of `graph`: one binary, a module for each subject.
+//! Integration tests of `jensen-graph`, as one binary with one module per subject.
 
 mod boundaries;
 mod ending;

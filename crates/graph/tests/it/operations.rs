@@ -1,11 +1,10 @@
-//! Every operation: kernel against slow value at every SIMD level, derivatives against finite
-//! differences, second derivatives against differences of gradients.
+//! Tests every operation: kernels against slow values for every instruction set, derivatives against finite
+//! differences, and second derivatives against differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
-/// A graph with z of length `dim` and the scalar that `build` computes from it.
 fn density_graph(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(dim);
@@ -19,7 +18,7 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Central difference of `f` along coordinate `i` with two step sizes (Richardson).
+/// Returns the central difference of `f` along coordinate `i`, extrapolated from two step sizes (Richardson).
 fn difference(f: impl Fn(&[f64]) -> f64, z: &[f64], i: usize) -> f64 {
     let slope = |h: f64| {
         let mut up = z.to_vec();
@@ -38,8 +37,8 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
         || (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
 }
 
-/// Value, gradient and Hessian-vector product of `graph` at `z`, on every SIMD level and for several
-/// lane counts, against the slow evaluator and differences.
+/// Compares the value, gradient and Hessian-vector product of `graph` at `z` with the slow evaluator and with
+/// differences, for every instruction set and several numbers of lanes.
 fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
     let dim = z.len();
     let v: Vec<f64> = (0..dim).map(|i| 0.3 + 0.1 * i as f64).collect();
@@ -93,7 +92,7 @@ fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
                 Lanes::new(&vs, dim, lanes),
                 LanesMut::new(&mut product, dim, lanes),
             );
-            // Kept primal values give the same result as recomputed ones.
+            // Saved primal values give the same result as recomputed ones.
             let mut kept = vec![0.0; dim * lanes];
             density.linearize(&mut ws, Lanes::new(&zs, dim, lanes));
             density.apply(
@@ -148,7 +147,7 @@ fn elementwise_values_lie_in_their_ranges() {
                 true => ValueRange::at_least(0.0, true),
                 false => ValueRange::ALL,
             });
-            // Bounds are rounded as values are.
+            // The bounds are rounded as the values are.
             let slack = 1e-12 * value.abs().max(1.0);
             let near = |r: ValueRange| (r.low - slack..=r.high + slack).contains(&value);
             let name = op.name();
@@ -189,7 +188,7 @@ fn elementwise_operations_agree_with_their_table() {
     for &op in ElemOp::ALL {
         for (k, point) in op.test_points().into_iter().enumerate() {
             let arity = op.arity();
-            // All arguments vary; then each one as a splat constant, to cover every operand layout.
+            // First all arguments vary, and then each is a splat constant once, which covers every operand layout.
             for fixed in 0..(1_usize << arity) - 1 {
                 let name = format!("{} at {point:?}, constants {fixed:b}", op.name());
                 let graph = density_graph(arity, |graph, z| {
@@ -203,12 +202,12 @@ fn elementwise_operations_agree_with_their_table() {
                         })
                         .collect();
                     let y = graph.elem(op, &args);
-                    // A nonlinear function of the result, which makes second derivatives depend on the first.
+                    // The function of the result is nonlinear, so that second derivatives depend on first ones.
                     let s = graph.square(y);
                     let s = graph.scale(0.25, s);
                     graph.add(y, s)
                 });
-                // The third derivative past trigamma is documented as missing.
+                // The table has no third derivative of trigamma.
                 check(&name, &graph, &point, 2e-6, op != ElemOp::Tetragamma);
             }
             let value = op.value(&point);
@@ -221,7 +220,7 @@ fn elementwise_operations_agree_with_their_table() {
     }
 }
 
-/// A positive definite matrix and more from z.
+/// Computes a positive definite matrix and further numbers from z.
 fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     let dims = MatMul {
         m: n as u32,
@@ -239,7 +238,7 @@ fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     graph.add(product, ridge)
 }
 
-/// A scalar that depends on every element differently.
+/// Returns a scalar in which every element has a different weight.
 fn weigh(graph: &mut Graph, x: NodeId) -> NodeId {
     let len = graph.shape(x).len;
     let weights: Vec<f64> = (0..len).map(|i| 0.5 + 0.37 * f64::from(i % 7)).collect();
@@ -438,7 +437,7 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
     }
 }
 
-/// Factors and triangular systems of extents that no tile divides, of a factor that is a constant as well.
+/// No tile size divides the extents of these factors and triangular systems. Some factors are constants.
 #[test]
 fn larger_matrices_have_right_values_and_derivatives() {
     for n in [8, 11, 13] {
@@ -496,7 +495,7 @@ fn a_triangular_system_with_the_product_of_its_own_factor_is_not_solved() {
     let b = g.matmul(l, x, dims);
     assert_eq!(g.tri_solve(l, b, n, columns, false), x);
     assert_ne!(g.tri_solve(l, b, n, columns, true), x);
-    // A matrix that may have elements above its diagonal.
+    // The matrix may have elements above its diagonal.
     let b = g.matmul(a, x, dims);
     assert_ne!(g.tri_solve(a, b, n, columns, false), x);
 }
@@ -518,7 +517,7 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
         let sum = g.sum(l);
         g.add(first, sum)
     });
-    // Pivot 8 is `scale − at`.
+    // The pivot at index 8 is `scale − at`.
     let rows: [Vec<f64>; 2] = [
         (0..lanes).map(|l| 1.0 + l as f64).collect(),
         (0..lanes)
@@ -542,8 +541,8 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
     }
 }
 
-/// The graph computes functions of a table and scalars per group and not per row; groups without rows do not enter
-/// derivatives.
+/// The graph must compute functions of a table and of scalars once per group, not once per row. Groups without rows
+/// must not enter derivatives.
 #[test]
 fn effects_are_scaled_before_they_are_read() {
     let indices = [0, 2, 2, 0, 2, 0, 2];
@@ -552,7 +551,7 @@ fn effects_are_scaled_before_they_are_read() {
         let sd = g.exp(log_sd);
         let read = g.gather(effects, &indices);
         let scaled = g.mul(sd, read);
-        // No row reads effect 1, so the graph does not compute its logarithm, which does not exist for a negative
+        // No row reads effect 1, so the graph must not compute its logarithm, which does not exist for a negative
         // effect.
         let positive = g.elem(ElemOp::Log, &[read]);
         let sum = g.add(scaled, positive);

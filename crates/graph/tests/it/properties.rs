@@ -1,5 +1,5 @@
-//! Random graphs: the executor against the slow evaluator, lanes against each other, derivatives
-//! against differences; and loops that re-rolling makes small.
+//! Tests random graphs: the executor against the slow evaluator, lanes against each other, and derivatives against
+//! differences. Also tests that re-rolling shrinks loops.
 
 use crate::random_graphs::{Recipe, build, config, noise, recipes};
 use crate::running::{Results, density, run};
@@ -13,7 +13,6 @@ fn bits(results: &Results) -> Vec<u64> {
     all.into_iter().flatten().map(|x| x.to_bits()).collect()
 }
 
-/// The results of some lanes.
 fn lanes_of(results: &Results, chosen: &[usize]) -> Results {
     let total = results.values.len();
     let pick = |rows: &[f64]| -> Vec<f64> {
@@ -28,7 +27,7 @@ fn lanes_of(results: &Results, chosen: &[usize]) -> Results {
     }
 }
 
-/// The draws of `lanes` as rows of lanes: lane `k` is draw number `k` of a fixed sequence.
+/// Returns the draws of `lanes` as rows of lanes. Lane `k` is draw number `k` of a fixed sequence.
 fn draws(dim: usize, lanes: &[usize], seed: u64) -> Vec<f64> {
     let columns: Vec<Vec<f64>> = lanes
         .iter()
@@ -39,7 +38,6 @@ fn draws(dim: usize, lanes: &[usize], seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The graph with outputs value, gradient and Hessian-vector product; inputs z and v.
 fn differentiated(graph: &Graph) -> Graph {
     let mut graph = graph.clone();
     let value = graph.outputs()[0];
@@ -63,7 +61,6 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, x| f64::max(m, x.abs()))
 }
 
-/// The slow evaluation of value, gradient and product at each lane.
 fn slow(graph: &Graph, z: &[f64], v: &[f64]) -> Vec<Vec<Vec<f64>>> {
     let dim = graph.inputs()[0].len;
     let lanes = z.len() / dim;
@@ -114,7 +111,7 @@ fn check_executor(recipe: &Recipe) {
     }
 }
 
-/// A number of lanes that several threads share, however small the graph is.
+/// Several threads must share the lanes even if the graph is small.
 fn check_threads(recipe: &Recipe) {
     let graph = build(recipe);
     let lanes = sequence(1 << 16);
@@ -175,7 +172,8 @@ fn check_lanes(recipe: &Recipe) {
     }
 }
 
-/// The slope of `f` at 0 by extrapolated differences; `None` if two step widths disagree, as at and near a kink.
+/// Returns the slope of `f` at 0 by extrapolated differences, or `None` if two step widths disagree, as they do near a
+/// kink.
 fn slope(f: impl Fn(f64) -> f64) -> Option<f64> {
     let central = |h: f64| (f(h) - f(-h)) / (2.0 * h);
     let extrapolated = |h: f64| (4.0 * central(h / 2.0) - central(h)) / 3.0;
@@ -318,7 +316,7 @@ fn a_maximum_of_equal_elements_has_the_slope_of_one() {
     assert_eq!(results, [vec![2.25], vec![3.0, 0.0], vec![2.0, 0.0]]);
 }
 
-/// A scatter with many sources, including whole ones and scatters, as adjoints make them.
+/// A scatter may have many sources, including whole values and other scatters, as the adjoints of gathers do.
 #[test]
 fn adjoints_of_many_gathers_add_up() {
     let n = 11;
@@ -349,8 +347,8 @@ fn adjoints_of_many_gathers_add_up() {
     }
 }
 
-/// The nodes of the gradient of an optimised unrolled loop, after checking that value and gradient
-/// did not change.
+/// Returns the number of nodes of the gradient of an optimised loop, after checking that value and gradient did not
+/// change.
 fn rolled_nodes(graph: &Graph) -> usize {
     let density = density(graph, Simd::detect(), 1);
     let second = differentiated(graph);
@@ -363,7 +361,6 @@ fn rolled_nodes(graph: &Graph) -> usize {
     density.graph().len()
 }
 
-/// `-½ ((y - mu) / s)² - log s`.
 fn normal(g: &mut Graph, y: NodeId, mu: NodeId, s: NodeId) -> NodeId {
     let residual = g.sub(y, mu);
     let z = g.div(residual, s);
@@ -373,7 +370,7 @@ fn normal(g: &mut Graph, y: NodeId, mu: NodeId, s: NodeId) -> NodeId {
     g.sub(half, log)
 }
 
-/// `target += …` in a loop.
+/// Adds terms one after the other, as the statement `target += …` in a loop does.
 fn accumulate(g: &mut Graph, n: usize, mut term: impl FnMut(&mut Graph, usize) -> NodeId) {
     let mut target = g.constant(0.0);
     for i in 0..n {
@@ -441,7 +438,8 @@ fn mixture(n: usize) -> Graph {
     g
 }
 
-/// Observations that depend on the observation before: data only, so the loop has no recursion.
+/// Returns a model in which each observation depends on the one before it. The observations are data, so the loop has
+/// no recursion.
 fn autoregression(n: usize) -> Graph {
     let y = noise(n + 1, 2);
     let mut g = Graph::new();
@@ -457,7 +455,7 @@ fn autoregression(n: usize) -> Graph {
     g
 }
 
-/// A variance that depends on the variance before: sequential.
+/// Returns a model in which each variance depends on the one before it, so that the loop is sequential.
 fn garch(n: usize) -> Graph {
     let y = noise(n + 1, 2);
     let mut g = Graph::new();
@@ -512,7 +510,6 @@ fn recursions_stay_sequential_and_linear() {
     );
 }
 
-/// Logistic regression over `n` records with these predictors, as vectors.
 fn logistic(n: usize, predictor: impl Fn(usize) -> f64) -> Graph {
     let mut g = Graph::new();
     let z = g.input(3);
@@ -553,7 +550,7 @@ fn elements_of_a_sum_that_repeat_are_computed_once() {
             .collect()
     };
     let few = logistic(600, |i| f64::from(i as u32 % 12) * 0.3 - 1.0);
-    // The next pass removes values that a sum no longer needs.
+    // Compaction removes the values that the sum no longer needs.
     let once = passes::compact(&passes::repeats(few.clone()));
     assert_eq!(lengths(&once), [12]);
     let z = [0.4, -1.3, 0.7];

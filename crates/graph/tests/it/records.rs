@@ -1,4 +1,4 @@
-//! The record axis: a minibatch is rebound without rebuilding.
+//! Tests the record axis and minibatches, which are bound without rebuilding the graph.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -9,13 +9,11 @@ const RECORDS: usize = 61;
 const FEATURES: usize = 3;
 const GROUPS: usize = 5;
 
-/// Deterministic numbers in [-1, 1].
 fn number(k: usize) -> f64 {
     (k as f64 * 0.737_373 + 0.21).sin()
 }
 
 struct Data {
-    /// Record after record.
     x: Vec<f64>,
     y: Vec<f64>,
     group: Vec<usize>,
@@ -46,8 +44,8 @@ impl Data {
 
 const DIM: usize = FEATURES + 1 + GROUPS + 1;
 
-/// A hierarchical logistic regression scaled from the batch to all records; the parts that depend on
-/// data are made by `records` or by `plain`.
+/// Builds a hierarchical logistic regression whose likelihood is scaled from the batch to all records. The parts that
+/// depend on data come from `records` or from `plain`.
 fn model<'b>(
     builder: &'b Builder,
     columns: impl FnOnce(Expr<'b>, Expr<'b>) -> (Expr<'b>, Expr<'b>, Expr<'b>),
@@ -58,7 +56,7 @@ fn model<'b>(
     let tau = builder.parameter().positive();
     let (y, linear, count) = columns(beta, mu + tau * alpha);
     let weight = RECORDS as f64 / count.maximum(1.0);
-    // The second term has scalars inside the sum over records, and the count in its value.
+    // The second term has scalars inside the sum over records, so its value contains the number of records.
     let penalty = (linear - mu).square().sum() * 0.01 + (tau + 0.0 * linear).sum() * 0.001;
     weight * y.bernoulli_logit_lpmf(linear) - penalty
         + beta.normal_lpdf(0.0, 2.0)
@@ -67,7 +65,6 @@ fn model<'b>(
         + tau.exponential_lpdf(1.0)
 }
 
-/// Data as record columns.
 fn recorded(data: &Data) -> Graph {
     let builder = Builder::new();
     let target = model(&builder, |beta, effects| {
@@ -80,7 +77,6 @@ fn recorded(data: &Data) -> Graph {
     builder.try_graph(target).expect("a right model")
 }
 
-/// Data as constants.
 fn plain(data: &Data) -> Graph {
     let builder = Builder::new();
     let n = data.y.len();
@@ -159,7 +155,7 @@ fn batches() -> Vec<Vec<u32>> {
 fn a_rebound_batch_equals_a_graph_of_its_rows() {
     let data = Data::all();
     for simd in Simd::available() {
-        // The same density for every batch, with second derivatives planned before and after the first one is bound.
+        // Second derivatives are planned before or after the first batch is bound.
         for planned_before in [false, true] {
             let mut records = density(&recorded(&data), simd, 1);
             let instructions = records.instructions();
@@ -254,7 +250,7 @@ fn the_slow_evaluator_takes_the_same_batches() {
     }
 }
 
-/// Batch gradients over a partition of the records add up to the full gradient.
+/// The gradients of batches that partition the records add up to the full gradient.
 #[test]
 fn an_epoch_of_batches_adds_up() {
     let data = Data::all();
@@ -281,8 +277,8 @@ fn an_epoch_of_batches_adds_up() {
     }
 }
 
-/// Operations along the record axis that the regression does not use: columns of several numbers a
-/// record, values of data only, maxima, and scalars broadcast over records.
+/// The operations along the record axis are those that the regression does not use: columns of several numbers per
+/// record, values that depend only on data, maxima, and scalars broadcast over records.
 #[test]
 fn record_operations_agree_with_the_slow_evaluator() {
     let mut graph = Graph::new();
@@ -299,7 +295,7 @@ fn record_operations_agree_with_the_slow_evaluator() {
     let data_sum = graph.sum(data_only);
     let picked = graph.gather_record(z, index);
     let product = graph.mul(picked, data_only);
-    // Negative, so a row left over from a larger batch would win.
+    // The values are negative, so a row left over from a larger batch would be the maximum.
     let size = graph.exp(product);
     let below = graph.neg(size);
     let largest = graph.max(below);

@@ -1,12 +1,11 @@
-//! Likelihoods of many rows: linear predictors and sums by columns, which joint kernels compute, compared with the slow
-//! evaluator.
+//! Tests likelihoods of many rows against the slow evaluator. Their linear predictors and sums by columns are computed
+//! in joint kernels.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, evaluate, passes};
 use jensen_math::simd::Simd;
 
-/// Deterministic numbers in [-1, 1].
 fn number(k: usize) -> f64 {
     (k as f64 * 0.737_373 + 0.21).sin()
 }
@@ -15,7 +14,6 @@ fn numbers(count: usize, from: usize) -> Vec<f64> {
     (0..count).map(|k| number(from + k)).collect()
 }
 
-/// A matrix of rows by predictors times the coefficients, stored by columns or by rows.
 fn product(g: &mut Graph, rows: usize, predictors: usize, by_rows: bool, slopes: NodeId) -> NodeId {
     let table = g.vector(&numbers(rows * predictors, 5));
     let dims = MatMul {
@@ -28,7 +26,6 @@ fn product(g: &mut Graph, rows: usize, predictors: usize, by_rows: bool, slopes:
     g.matmul(table, slopes, dims)
 }
 
-/// The term added to the product of a predictor.
 #[derive(Clone, Copy, Debug)]
 enum Rest {
     Nothing,
@@ -48,8 +45,8 @@ const RESTS: [Rest; 5] = [
 
 const GROUPS: usize = 4;
 
-/// A sum over rows of log1p_exp(sign · eta) and of eta exp(eta), and priors: logistic and Poisson parts that share their
-/// predictors.
+/// Builds a sum over rows of log1p_exp(sign · eta) and of eta exp(eta), with priors. The logistic and the Poisson part
+/// share their predictors.
 fn likelihood(rows: usize, predictors: usize, by_rows: bool, rest: Rest) -> Graph {
     let mut g = Graph::new();
     let z = g.input(predictors + 1 + 2 * GROUPS);
@@ -100,8 +97,8 @@ fn close(a: f64, b: f64, size: f64) -> bool {
     (a - b).abs() <= 1e-11 * size
 }
 
-/// Values against the slow evaluator, gradients and products against those of the plainest instruction set, and both
-/// against differences of the slow evaluator.
+/// Compares values with the slow evaluator, and gradients and products with those of the scalar instruction set. Also
+/// compares both with differences of the slow evaluator.
 fn check(graph: &Graph, what: &str) {
     let dim = graph.inputs()[0].len;
     let lanes = 19;
@@ -145,7 +142,7 @@ fn check(graph: &Graph, what: &str) {
         for (a, b) in found.products.iter().zip(&plain.products) {
             assert!(close(*a, *b, size), "{what}, {simd}: product {a} {b}");
         }
-        // A single lane has the bits that it has among others.
+        // A lane has the same bits alone as among others.
         for lane in [0, 7, 18] {
             let own = |rows: &[f64]| -> Vec<f64> {
                 rows.iter().skip(lane).step_by(lanes).copied().collect()
@@ -158,7 +155,8 @@ fn check(graph: &Graph, what: &str) {
     }
 }
 
-/// Few and many predictors, over all ways of computing products, with every possible added term.
+/// The likelihoods have few and many predictors, use all ways of computing products, and have every kind of added
+/// value.
 #[test]
 fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
     for (k, &predictors) in [2, 3, 8, 9, 17, 40].iter().enumerate() {
@@ -175,7 +173,7 @@ fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
     }
 }
 
-/// Predictors and residuals are never in memory along the rows: a thread's memory does not grow with them.
+/// Predictors and residuals of all rows are never in memory, so the memory of a thread does not grow with the rows.
 #[test]
 fn memory_of_a_block_does_not_grow_with_the_rows() {
     for predictors in [4, 30] {
@@ -188,7 +186,6 @@ fn memory_of_a_block_does_not_grow_with_the_rows() {
     }
 }
 
-/// The same bits for any number of threads.
 #[test]
 fn threads_do_not_change_bits() {
     let graph = likelihood(500, 12, true, Rest::CrossedGroups);
@@ -202,7 +199,7 @@ fn threads_do_not_change_bits() {
     assert_eq!(with(1), with(3));
 }
 
-/// Weights of a sum over rows: few values, or all of them different.
+/// Returns weights of a sum over rows, which have few distinct values or are all different.
 fn weights(rows: usize, few: bool) -> Vec<f64> {
     (0..rows)
         .map(|n| match few {
@@ -212,7 +209,7 @@ fn weights(rows: usize, few: bool) -> Vec<f64> {
         .collect()
 }
 
-/// Sums of log(1 + exp(x)), plain or weighted, of a linear predictor less one of its parameters.
+/// Builds sums of log(1 + exp(x)), plain or weighted, of a linear predictor minus one of its parameters.
 fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
     let mut g = Graph::new();
     let z = g.input(5);
@@ -271,12 +268,10 @@ fn weighted_sums_of_softplus_keep_far_rows() {
     }
 }
 
-/// The first output at these inputs.
 fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Whether a graph computes vectors with one element per row.
 fn has_rows(graph: &Graph, rows: usize) -> bool {
     let graph = passes::compact(graph);
     let known = |id: NodeId| graph.constant_value(id).is_some();
@@ -284,7 +279,7 @@ fn has_rows(graph: &Graph, rows: usize) -> bool {
     ids.any(|id| graph.shape(id).len as usize == rows && !known(id))
 }
 
-/// Σ w (offset + a − X b + s · group): its value, without computations per row.
+/// The value of Σ w (offset + a − X b + s · group) needs no computations per row.
 #[test]
 fn sums_of_linear_predictors_are_few_terms() {
     for (rows, by_rows) in [(40, false), (300, true)] {
@@ -332,7 +327,7 @@ fn sums_of_linear_predictors_are_few_terms() {
     }
 }
 
-/// Sums of residuals keep digits that sums of far larger data would lose.
+/// Sums of residuals keep digits that sums of much larger data would lose.
 #[test]
 fn sums_of_residuals_keep_their_digits() {
     let (rows, far) = (64, 1e9);
@@ -361,7 +356,7 @@ fn sums_of_residuals_keep_their_digits() {
     );
 }
 
-/// A scalar that is added to a vector together with another scalar: all signs and orders.
+/// The scalar that is added to a vector is combined with another scalar, for all signs and orders.
 #[test]
 fn scalars_about_a_vector_come_together() {
     let v = numbers(6, 9);
@@ -392,7 +387,7 @@ fn scalars_about_a_vector_come_together() {
     }
 }
 
-/// The graph moves signs of outcomes into the columns of a predictor that no other expression reads.
+/// The graph moves the signs of outcomes into the columns of a predictor that no other expression reads.
 #[test]
 fn factors_of_data_are_within_the_columns() {
     for by_rows in [false, true] {

@@ -1,4 +1,4 @@
-//! Shared values: one value for all lanes, gradients summed over lanes.
+//! Tests shared values, which have one value for all lanes. Their gradients are summed over lanes.
 
 use jensen_graph::exec::SharedProgram;
 use jensen_graph::{Graph, MatMul, NodeId, evaluate};
@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 const HIDDEN: usize = 3;
 const INPUTS: usize = 4;
 
-/// Half the squared output of a one-layer network whose weights are shared and whose input is a lane.
+/// Returns half the squared output of a one-layer network with shared weights and a per-lane input.
 fn network(graph: &mut Graph, weights: NodeId, x: NodeId) -> NodeId {
     let scaled = graph.exp(weights);
     let dims = MatMul {
@@ -39,7 +39,7 @@ fn gradients_of_shared_values_sum_over_lanes() {
         let gradients = graph.gradient(loss, &[w, z]);
         graph.set_outputs(vec![loss, gradients[0], gradients[1]]);
 
-        // The same network with the weights as an ordinary input, one draw at a time.
+        // The reference network has the weights as an ordinary input, and is evaluated one draw at a time.
         let mut single = Graph::new();
         let (w, z) = (single.input(weights.len()), single.input(INPUTS));
         let loss = network(&mut single, w, z);

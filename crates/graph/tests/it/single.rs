@@ -1,4 +1,4 @@
-//! The single-precision executor against the slow evaluator, and its guarantees.
+//! Tests the single-precision executor against the slow evaluator, and tests its guarantees.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape, SingleProgram, evaluate};
 use jensen_math::simd::Simd;
@@ -17,7 +17,32 @@ fn product(m: usize, k: usize) -> MatMul {
     }
 }
 
-/// A network with every kind of step; returns the graph and the lengths of its inputs.
+#[test]
+fn shared_vectors_are_read_element_by_element() {
+    let mut g = Graph::new();
+    let (logs, weight, x) = (g.shared_input(3), g.shared_input(1), g.input(3));
+    // Lanes read both vectors, and one pass computes the second from the first.
+    let sizes = g.exp(logs);
+    let weighted = g.mul(weight, sizes);
+    let outputs = [sizes, weighted].map(|shared| g.mul(x, shared));
+    g.set_outputs(outputs.to_vec());
+    let program = SingleProgram::new(&g, Simd::detect()).unwrap();
+    let mut workspace = program.workspace(2);
+    let logs: Vec<f32> = [1.0_f32, 2.0, 3.0].map(f32::ln).to_vec();
+    let x = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+    program.run(&mut workspace, &[&logs[..], &[10.0], &x[..]], 2);
+    for (which, scale) in [(0, 1.0), (1, 10.0)] {
+        let found = program.output(&workspace, which, 2);
+        let expected = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0].map(|x| scale * x);
+        let near = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-4);
+        assert!(near, "{found:?} for {expected:?}");
+    }
+}
+
+/// Builds a network with every kind of step. Returns the graph and the lengths of its inputs.
 fn network(hidden: usize, out: usize) -> Graph {
     let mut g = Graph::new();
     let w1 = g.shared_input(hidden * IN);
@@ -30,7 +55,7 @@ fn network(hidden: usize, out: usize) -> Graph {
     let hidden_in = g.add(hidden_in, b1);
     let h = g.elem(ElemOp::Tanh, &[hidden_in]);
     let y = g.matmul(w2, h, product(out, hidden));
-    // The same weights twice: their gradient is a sum of two products.
+    // The weights occur twice, so their gradient is a sum of two products.
     let h2 = g.elem(ElemOp::InvLogit, &[hidden_in]);
     let y2 = g.matmul(w2, h2, product(out, hidden));
     let soft = g.elem(ElemOp::Log1pExp, &[y]);
@@ -47,7 +72,7 @@ fn network(hidden: usize, out: usize) -> Graph {
     let energy = g.mul(energy, scaled);
     let running = g.cumsum(soft);
     let tail = g.sum(running);
-    // A shared value that every lane adds, and that is used elsewhere too.
+    // Every lane adds this shared value, which also has another user.
     let constant = g.square(scale);
     let parts = [log, energy, first, tail, constant];
     let loss = g.add_all(&parts);
@@ -55,7 +80,7 @@ fn network(hidden: usize, out: usize) -> Graph {
     let gradients = g.gradient(loss, &wrt);
     let mut outputs = vec![loss, h];
     outputs.extend(gradients);
-    // Consequences of a sum over lanes.
+    // These values depend on a sum over lanes.
     let norm = g.square(outputs[3]);
     let norm = g.sum(norm);
     outputs.push(norm);

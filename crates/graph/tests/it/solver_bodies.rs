@@ -1,5 +1,5 @@
-//! Solvers: values against closed forms, gradients and Hessian-vector products against differences, single lanes, and
-//! every pass of the executor against the slow evaluator.
+//! Tests solvers: values against closed forms, gradients and Hessian-vector products against differences, lanes alone
+//! and together, and every pass of the executor against the slow evaluator.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, NodeId, Solver, SolverKind, evaluate};
@@ -8,7 +8,6 @@ use jensen_math::solvers::{Ends, Integral, Method, NODE, Ode, Root};
 
 const METHODS: [Method; 3] = [Method::DormandPrince, Method::CashKarp, Method::Radau];
 
-/// A body with the inputs of its kind.
 fn body(inputs: [usize; 3], rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let [clock, states, parameters] = inputs.map(|len| graph.input(len));
@@ -17,7 +16,7 @@ fn body(inputs: [usize; 3], rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -
     graph
 }
 
-/// The body of a differential equation: `rates(t, y, θ)` times the extent of the interval.
+/// Builds the body of a differential equation, whose rates are `rates(t, y, θ)` times the length of the interval.
 fn equation(ode: Ode, rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -> NodeId) -> Solver {
     let m = ode.parameters;
     let body = body([1, ode.states, m + 2], |g, clock, y, p| {
@@ -46,7 +45,7 @@ fn ode(method: Method, (states, parameters, times): (usize, usize, usize), toler
     }
 }
 
-/// Predators and prey, with a seasonal forcing, which makes the solution depend on time.
+/// Returns a predator-prey model with a seasonal forcing, which makes the solution depend on time.
 fn predators(method: Method, times: usize, tolerance: f64) -> Solver {
     equation(ode(method, (2, 4, times), tolerance), |g, t, y, p| {
         let [u, v] = [0, 1].map(|i| g.element(y, i));
@@ -64,7 +63,7 @@ fn predators(method: Method, times: usize, tolerance: f64) -> Solver {
     })
 }
 
-/// The chemical reaction of Robertson (1966), with its rate constants as parameters.
+/// Returns the chemical reaction of Robertson (1966), with its rate constants as parameters.
 fn robertson(times: usize, tolerance: f64) -> Solver {
     equation(
         ode(Method::Radau, (3, 3, times), tolerance),
@@ -84,8 +83,8 @@ fn robertson(times: usize, tolerance: f64) -> Solver {
     )
 }
 
-/// A log density in which `arguments` maps z of length `dim` to the solver's x; its value is a smooth function of the
-/// results with `scale`.
+/// Builds a log density in which `arguments` maps z of length `dim` to the solver's x. Its value is a smooth function
+/// of the results with the scale `scale`.
 fn density(
     solver: Solver,
     dim: usize,
@@ -145,8 +144,8 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Gradient against differences of values, product against differences of gradients, the executor against the slow
-/// evaluator, and the text form.
+/// Compares the gradient with differences of values, the product with differences of gradients, the executor with the
+/// slow evaluator, and the graph with its parsed text form.
 fn check(what: &str, graph: &Graph, z: &[f64], tolerance: f64) {
     let density = GraphDensity::new(graph, Execution::default());
     let (value, gradient) = value_grad(&density, z, 1);
@@ -185,7 +184,8 @@ fn check(what: &str, graph: &Graph, z: &[f64], tolerance: f64) {
     assert_close(&format!("{what}: slow gradient"), &slow[1], &gradient, 1e-5);
 }
 
-/// z: log of four parameters, two states, two increments of time; three output times, the first time given.
+/// Computes the arguments from z: the logarithms of four parameters, two states, and two increments of time. There are
+/// three output times, the first of which is given.
 fn predator_arguments(g: &mut Graph, z: NodeId) -> NodeId {
     let theta = g.slice(z, 0, 4);
     let theta = g.exp(theta);
@@ -231,7 +231,6 @@ fn methods_agree() {
     }
 }
 
-/// An oscillator has a closed form.
 #[test]
 fn oscillator() {
     for method in METHODS {
@@ -263,7 +262,7 @@ fn oscillator() {
 
 #[test]
 fn stiff_reaction() {
-    // Reference values of Hairer and Wanner's test set for Robertson's problem.
+    // Reference values from Hairer and Wanner's test set for Robertson's problem.
     let known = [
         (
             0.4,
@@ -307,7 +306,8 @@ fn stiff_reaction() {
     );
 }
 
-/// The same reaction as residuals, the last one of which conserves mass: values as above, and every pass.
+/// The reaction is written as residuals, the last of which conserves mass. The test checks values as above, and every
+/// pass.
 #[test]
 fn stiff_reaction_that_conserves_mass() {
     let residuals = |times: usize, tolerance: f64| {
@@ -362,8 +362,8 @@ fn stiff_reaction_that_conserves_mass() {
     check("Robertson with mass", &graph, &z, 1e-5);
 }
 
-/// The error of an implicit solution stays near its tolerance in every state: the tolerance includes the states,
-/// although the error estimate is of lower order than they are.
+/// The error of an implicit solution stays near its tolerance in every state. The tolerance refers to the states,
+/// although the error estimate is of lower order than the states.
 #[test]
 fn stiff_errors_stay_near_their_tolerances() {
     let x = [1.0, 0.0, 0.0, 0.04, 3e7, 1e4, 0.0, 0.1, 1.0, 40.0, 4e3];
@@ -389,7 +389,7 @@ fn stiff_errors_stay_near_their_tolerances() {
     }
 }
 
-/// A cube root and the point where a curve meets it, from starts that differ by lane.
+/// Builds a cube root and the point where a curve meets it. The starts differ by lane.
 fn roots() -> Graph {
     let root = Root {
         unknowns: 2,
@@ -425,7 +425,7 @@ fn roots_and_their_derivatives() {
     check("roots", &roots(), &[1.3, 0.4], 1e-6);
     let found = |a: f64| evaluate(&roots(), &[&[a, 0.4]], None)[0][0];
     assert!(found(2.0).is_finite());
-    // u = a^(1/3), v + e^v = u b.
+    // The equations are u = a^(1/3) and v + e^v = u b.
     let u = 1.3_f64.exp().cbrt();
     let goal = u * 0.4_f64.exp();
     let mut v: f64 = 0.0;
@@ -436,7 +436,6 @@ fn roots_and_their_derivatives() {
     assert!((found(1.3) - expected).abs() < 1e-11);
 }
 
-/// ∫ exp(−θ₀ x) (1 + sin(θ₁ x)) dx
 fn integral(lower: bool, upper: bool) -> Solver {
     let integral = Integral {
         ends: Ends { lower, upper },
@@ -475,7 +474,7 @@ fn integral(lower: bool, upper: bool) -> Solver {
 
 #[test]
 fn integrals_and_their_derivatives() {
-    // ∫ e^(−s x) (1 + sin(k x)) from a: antiderivative −e^(−s x) (1/s + (s sin kx + k cos kx) / (s² + k²)).
+    // The antiderivative of e^(−s x) (1 + sin(k x)) is −e^(−s x) (1/s + (s sin kx + k cos kx) / (s² + k²)).
     let primitive = |s: f64, k: f64, x: f64| {
         -(-s * x).exp() * (1.0 / s + (s * (k * x).sin() + k * (k * x).cos()) / (s * s + k * k))
     };
@@ -508,7 +507,7 @@ fn integrals_and_their_derivatives() {
     }
 }
 
-/// A lane has the same bits alone and with any neighbours, also with lanes that are slow, fail, or end at once.
+/// A lane has the same bits alone as with any neighbours, including lanes that are slow, fail, or end at once.
 #[test]
 fn lanes_stand_alone() {
     let solvers = [
@@ -541,7 +540,7 @@ fn lanes_stand_alone() {
             }
         }
         if dim == 8 {
-            // Many steps, a time that runs backwards, and no number.
+            // The lanes include one with many steps, one whose time runs backwards, and one with NaN.
             z[5] = 3.5;
             z[7 * lanes + 1] = -1.0;
             z[4 * lanes + 2] = f64::NAN;
@@ -585,7 +584,7 @@ fn data_are_solved_once() {
     assert!(value[0].is_finite() && gradient == [0.0]);
 }
 
-/// A lane whose steps run out is rejected, and only that.
+/// Only a lane that exceeds the limit of steps is rejected.
 #[test]
 fn steps_are_limited() {
     let mut solver = predators(Method::DormandPrince, 2, 1e-8);
@@ -598,7 +597,7 @@ fn steps_are_limited() {
     assert!(value[0].is_nan() && gradient.iter().all(|g| g.is_nan()));
 }
 
-/// Text that states a solver wrongly is refused with its line, and never panics.
+/// A malformed solver is refused with its line, and never causes a panic.
 #[test]
 fn malformed_solvers_are_refused() {
     let mut graph = Graph::new();
@@ -633,8 +632,7 @@ fn malformed_solvers_are_refused() {
     }
 }
 
-/// If times are data, derivatives with respect to all other arguments stay the same, and derivatives with respect to
-/// times are 0.
+/// If times are data, derivatives with respect to times are 0, and all other derivatives stay the same.
 #[test]
 fn times_that_are_data_have_no_derivatives() {
     for method in METHODS {

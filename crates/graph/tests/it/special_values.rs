@@ -1,5 +1,5 @@
-//! Every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs: values, gradients and
-//! Hessian-vector products end, fast and slow values agree, and a lane's bits are its own.
+//! Tests every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs. Values, gradients and
+//! Hessian-vector products must end, fast and slow values must agree, and a lane's bits must not depend on other lanes.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, evaluate};
@@ -20,7 +20,8 @@ const SPECIAL: [f64; 12] = [
     -2.0,
 ];
 
-/// Whether an operation may answer NaN with a number: comparisons, powers and choices do by their definition.
+/// Returns whether an operation may return a number for a NaN argument. Comparisons, powers and selections may, by
+/// their definition.
 fn may_be_finite(op: ElemOp, args: &[f64]) -> bool {
     match op {
         ElemOp::Eq | ElemOp::Lt | ElemOp::Le | ElemOp::Sign | ElemOp::Pivot | ElemOp::Select => {
@@ -35,7 +36,7 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// Values, gradients and products at the draws, each a row of coordinates, in blocks of this number of lanes.
+/// Returns values, gradients and products at the draws, each a row of coordinates, in blocks of `lanes` lanes.
 fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<f64>; 3] {
     let dim = density.dim();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
@@ -80,13 +81,13 @@ fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<
     found
 }
 
-/// Whether an argument is tested: programs have only data as whole numbers, and refuse sizes beyond a limit.
+/// Returns whether an argument is tested. Programs pass only data to arguments that are whole numbers, and refuse sizes
+/// above a limit.
 fn counts(op: ElemOp, which: usize) -> bool {
     let name = op.name();
     which == 0 && name.starts_with("bessel_") || which == 2 && name == "wiener_ratio"
 }
 
-/// All draws of special numbers.
 fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     let arity = op.arity();
     // All combinations of three arguments would take minutes, so the test has one number of each kind.
@@ -99,7 +100,6 @@ fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     (0..count).filter(|&k| all(k)).map(draw).collect()
 }
 
-/// Argument i of draw k.
 fn digit(special: &[f64], k: usize, i: usize) -> f64 {
     special[k / special.len().pow(i as u32) % special.len()]
 }
@@ -118,7 +118,7 @@ fn elementwise_operations_survive_special_values() {
         for simd in Simd::available() {
             let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
             let found = everything(&density, &draws, draws.len());
-            // Another number of lanes, at other positions of their vectors.
+            // Another number of lanes puts the draws at other positions of their vectors.
             let other = everything(&density, &draws, 7);
             for (k, (found, other)) in found.iter().zip(&other).enumerate() {
                 let parts = found.len() / draws.len();
@@ -155,15 +155,12 @@ fn elementwise_operations_survive_special_values() {
     );
 }
 
-/// Side of the matrices.
 const N: usize = 3;
 
-/// A symmetric positive definite matrix and a column.
 const BASE: [f64; N * N + N] = [
     2.0, 0.3, 0.1, 0.3, 1.5, -0.2, 0.1, -0.2, 1.0, 0.7, -1.1, 0.4,
 ];
 
-/// An operation on a matrix and a column.
 type Structural = fn(&mut Graph, NodeId, NodeId) -> NodeId;
 
 const STRUCTURAL: [(&str, Structural); 19] = [
@@ -251,7 +248,7 @@ fn structural_operations_survive_special_values() {
                     falls.push(format!("{name} {at} on {simd}: lanes are not their own"));
                 }
                 for ((draw, &fast), &slow) in draws.iter().zip(&found[0]).zip(&slow) {
-                    // For a singular matrix, rounding determines the rest.
+                    // Rounding determines the solution of a singular system.
                     let factored = name.contains("solve") || name == "cholesky";
                     if factored && draw.iter().all(|x| same(*x, draw[0])) {
                         continue;

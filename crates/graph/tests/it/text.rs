@@ -1,4 +1,4 @@
-//! The text form: printed and parsed back, and malformed texts.
+//! Tests the text form: printing, parsing back, and malformed texts.
 
 use crate::random_graphs::{build, config, noise, recipes};
 use jensen_graph::{Graph, evaluate};
@@ -43,7 +43,7 @@ proptest! {
             evaluate(graph, &[&z], None).concat().iter().map(|x| x.to_bits()).collect()
         };
         prop_assert_eq!(bits(&parsed), bits(&graph));
-        // A caller can extend a parsed graph: it finds equal expressions again.
+        // A caller can extend a parsed graph, which recognises equal expressions again.
         let mut more = parsed;
         let before = more.len();
         let z = more.input_node(0);
@@ -63,7 +63,7 @@ proptest! {
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0..6_u8, "[ -~]"), 1..5),
     ) {
         let text = gradient_graph(&build(&recipe)).to_string() + &with_records().to_string();
-        // Half of the texts keep one graph only, so that the test also damages its inner parts.
+        // Half of the texts contain only one graph, so that the test also damages its inner parts.
         let text = if recipe.dim % 2 == 0 {
             with_records().to_string()
         } else {

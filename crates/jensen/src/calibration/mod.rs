@@ -1,18 +1,19 @@
-//! Simulation-based calibration: is the posterior of simulated data calibrated for the simulated parameters?
+//! Simulation-based calibration, which tests whether a program's posteriors are calibrated for simulated parameters.
 //!
-//! Because a Stan program does not separate its prior from its likelihood, a simulator draws parameters from the prior,
-//! and data given the parameters, in its generated quantities. Jensen fits the program to each simulated data set and
-//! ranks every simulated parameter among the draws of its posterior. If program, simulator and fits agree, the ranks
-//! are uniform for every model (Talts, Betancourt, Simpson, Vehtari and Gelman 2018).
+//! A Stan program does not separate its prior from its likelihood. A second program, the simulator, therefore draws
+//! parameters from the prior and data given the parameters in its generated quantities. Jensen fits the first program
+//! to each simulated data set and ranks every simulated parameter among the draws of its posterior. If program,
+//! simulator and fits agree, the ranks are uniform for every model (Talts, Betancourt, Simpson, Vehtari and Gelman
+//! 2018).
 //!
 //! The fits are tasks of [`fit_many`](crate::fit_many), so workers can share them, and a restart runs only the
 //! unfinished ones.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`simulate`]: the tasks; [`Calibrated::of`]: the verdict on their ranks |
+//! | here | [`simulate`] creates the tasks, and [`Calibrated::of`] judges their ranks |
 //! | `ranks` | tests of uniform ranks, with their error rates |
-//! | `report_page` | the page |
+//! | `report_page` | the report |
 
 mod ranks;
 mod report_page;
@@ -34,24 +35,24 @@ use crate::sample::row_major;
 use crate::stan::{self, Build};
 use crate::{Error, Generator};
 
-/// Smallest number of simulations for a verdict.
+/// The smallest number of simulations for a verdict.
 pub const FEWEST: usize = 20;
 
 /// A program that generates parameters and data as its generated quantities.
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    /// The simulator's name in messages.
+    /// The name of the simulator in messages.
     pub name: String,
-    /// The text of the simulator.
+    /// The Stan code of the simulator.
     pub text: String,
-    /// The folders of included files.
+    /// The folders that are searched for included files.
     pub folders: Vec<PathBuf>,
-    /// The common data of both programs: sizes, covariates, constants of priors.
+    /// The data that both programs use: sizes, covariates and constants of priors.
     pub data: Option<DataFile>,
 }
 
-/// The fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities with the
-/// name of a data variable become data. All others are compared with the program's variables.
+/// Returns the fits of `count` simulated data sets. Simulation i depends only on the seed and on i. Generated
+/// quantities with the name of a data variable become data. All others are compared with the program's variables.
 ///
 /// # Errors
 /// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
@@ -148,7 +149,6 @@ pub fn simulate(
     Ok(tasks)
 }
 
-/// The data plus a variable, which replaces any variable of the same name.
 fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     let mut out = DataSet::new();
     for (other, value) in data.iter().filter(|(other, _)| *other != name) {
@@ -158,8 +158,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// The names of a program's data block. If the data are a table, its number of rows is included under the names that
-/// the program uses for it.
+/// Returns the names of a program's data block. If the data are a table, the function also inserts the number of rows
+/// under the names that the program uses for it.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -183,12 +183,12 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
 pub struct Judged {
     /// The name of the scalar.
     pub name: String,
-    /// Tests of its ranks.
+    /// The tests of its ranks.
     #[serde(flatten)]
     pub tests: Uniformity,
     /// Whether the test rejects uniform ranks at the joint error rate of all scalars.
     pub refuted: bool,
-    /// The deviation, in words.
+    /// The description of the deviation from uniform ranks.
     pub how: String,
     #[serde(skip)]
     ranks: Vec<u32>,
@@ -197,27 +197,28 @@ pub struct Judged {
 /// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Whether the calibration passes: the test rejects the ranks of no scalar, and no simulation lacks ranks.
+    /// Whether the calibration passed. It passes if the test rejects the ranks of no scalar and every simulation has
+    /// ranks.
     pub calibrated: bool,
-    /// Number of simulations that were fitted.
+    /// The number of simulations that were fitted.
     pub simulations: usize,
     /// The number of trusted fits.
     pub trusted: usize,
-    /// Data sets without ranks, because their fit failed or has too few draws.
+    /// The number of simulations without ranks, because their fit failed or has too few draws.
     pub without_ranks: usize,
-    /// Number of draws per rank, one less than the number of possible ranks.
+    /// The number of draws per rank, which is one less than the number of possible ranks.
     pub draws: usize,
-    /// Probability that the test rejects any scalar although all ranks are uniform.
+    /// The probability that the test rejects any scalar although all ranks are uniform.
     pub error_rate: f64,
-    /// Every scalar that the simulator generates and the program reports.
+    /// The results of every scalar that the simulator generates and the program reports.
     pub parameters: Vec<Judged>,
 }
 
 impl Calibrated {
-    /// The verdict on the fits of simulated data, one row per fit.
+    /// Judges the fits of simulated data, given one row per fit.
     ///
     /// # Errors
-    /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
+    /// Fails if fewer than [`FEWEST`] rows have ranks, or if no scalar is both simulated and reported.
     pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
         let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {
@@ -270,7 +271,7 @@ impl Calibrated {
         })
     }
 
-    /// The reasons why the calibration failed, one sentence each.
+    /// Returns the reasons why the calibration failed, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let refuted = self.parameters.iter().filter(|p| p.refuted);
         let mut warnings: Vec<String> = refuted
@@ -291,7 +292,7 @@ impl Calibrated {
     }
 }
 
-/// The ranks of all simulations as CSV, with one row per simulation.
+/// Returns the ranks of all simulations as CSV, with one row per simulation.
 pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),
@@ -299,7 +300,7 @@ pub fn ranks_csv(rows: &[&FitRow]) -> String {
     };
     let mut text = "simulation,seed,verdict".to_owned();
     for name in &names {
-        // Subscripts have commas.
+        // Names of array elements contain commas.
         text += &format!(",\"{name}\"");
     }
     text.push('\n');

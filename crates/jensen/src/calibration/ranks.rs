@@ -1,4 +1,4 @@
-//! Tests of uniform ranks.
+//! Tests of the uniformity of ranks.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{gamma_q, lgamma};
@@ -6,36 +6,37 @@ use serde::Serialize;
 
 use crate::Sample;
 
-/// Number of draws among which a value is ranked.
+/// The number of draws among which a value is ranked.
 pub const DRAWS: usize = 99;
 
-/// Probability that the test rejects any scalar of a calibration although all ranks are uniform.
+/// The probability that the test rejects any scalar of a calibration although all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// Possible numbers of bins of the χ² test, which all divide the number of ranks. The test uses the largest number that
-/// leaves five ranks per bin.
+/// The possible numbers of bins of the χ² test. All of them divide the number of possible ranks. The test uses the
+/// largest number that gives an expected count of at least five per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
-/// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.
+/// The number of sets of uniform ranks for the envelope test is at least 4000 and at least 40 per scalar.
 const SETS: (usize, usize) = (4000, 40);
+/// The limit on the number of ranks in all sets together, if there are more than 4000 sets.
 const NUMBERS: usize = 40_000_000;
 
 /// The test results of one scalar's ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniformity {
-    /// χ² statistic of the rank counts in bins of equal width.
+    /// The χ² statistic of the rank counts in bins of equal width.
     pub chi_square: f64,
     /// The degrees of freedom of the χ² test.
     pub degrees: usize,
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
-    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks.
-    /// Each deviation is measured by its tail probability. This test decides.
+    /// The p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform
+    /// ranks. The tail probability measures each deviation. The verdict depends on this test alone.
     pub ecdf_p: f64,
 }
 
-/// The rank of each simulated scalar that a sample reports, among equally spaced draws. `None` if there are too few
-/// draws.
+/// Returns the name and rank of each simulated scalar that a sample reports. The rank is among [`DRAWS`] equally spaced
+/// draws. The result is empty if the sample has fewer draws.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
     if table.len() < DRAWS {
@@ -63,17 +64,17 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// The distribution of the test statistics under uniform ranks.
+/// The distribution of the test statistic under uniform ranks, simulated.
 pub struct Null {
     count: usize,
-    /// For every rank but the last, the two-sided tail probability of the number of ranks up to that rank.
+    /// For every rank except the last, the two-sided tail probability of each possible number of ranks up to that rank.
     tails: Vec<Vec<f64>>,
-    /// The smallest tail probability of each set of uniform ranks, sorted.
+    /// The smallest tail probability of each simulated set of uniform ranks, sorted.
     smallest: Vec<f64>,
 }
 
 impl Null {
-    /// The distribution for `count` ranks of each of `scalars` scalars.
+    /// Simulates the distribution for `count` ranks of each of `scalars` scalars.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -110,7 +111,7 @@ impl Null {
         tails.fold(1.0, f64::min)
     }
 
-    /// Tests of the ranks of one scalar.
+    /// Tests the ranks of one scalar.
     pub fn judge(&self, ranks: &[u32]) -> Uniformity {
         let found = self.smallest_tail(ranks);
         let as_small = self
@@ -138,8 +139,8 @@ impl Null {
         }
     }
 
-    /// The lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this envelope
-    /// with probability 0.05.
+    /// Returns the lower and upper limits of the cumulative share at each rank except the last. Uniform ranks leave
+    /// this envelope with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;
@@ -153,7 +154,7 @@ impl Null {
     }
 }
 
-/// `2 min(P(X ≤ n), P(X ≥ n))` of a binomial variable X, for each n.
+/// Computes `2 min(P(X ≤ n), P(X ≥ n))` for a binomial variable X and every n.
 fn tails(count: usize, p: f64) -> Vec<f64> {
     let total = count as f64;
     let mass = |n: usize| {
@@ -174,7 +175,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// A description of the deviation of these ranks from uniform ranks.
+/// Returns a description of the deviation of the ranks from uniformity.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {
@@ -184,7 +185,7 @@ pub fn shape(ranks: &[u32]) -> &'static str {
     };
     let mean = positions().sum::<f64>() / count;
     let spread = positions().map(|x| (x - 0.5) * (x - 0.5)).sum::<f64>() / count;
-    // Uniform positions have mean ½ and a mean square of 1/12 around it, which varies with a variance of 1/180.
+    // Uniform positions have mean ½ and variance 1/12. Their squared deviation from the mean has variance 1/180.
     let shift = (mean - 0.5) * (12.0 * count).sqrt();
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
@@ -219,7 +220,7 @@ mod tests {
             envelope += u32::from(found.ecdf_p < 0.05);
             chi_square += u32::from(found.chi_square_p < 0.05);
         }
-        // One in twenty, with a standard error of .005. The reference sets have an error of .003.
+        // The expected share is 0.05, and 0.005 is its standard error. The simulated sets add an error of 0.003.
         for share in [envelope, chi_square].map(|n| f64::from(n) / repeats as f64) {
             assert!((share - 0.05).abs() < 0.018, "{share}");
         }
@@ -258,7 +259,7 @@ mod tests {
             let middle = (k + 1) as f64 / 100.0;
             assert!(low <= middle && middle <= high && high - low < 0.4);
         }
-        // P(X ≤ 2) of ten tries at one half is 56 / 1024.
+        // P(X ≤ 2) = 56/1024 for ten trials with probability ½.
         assert!((tails(10, 0.5)[2] - 112.0 / 1024.0).abs() < 1e-12);
         assert!((tails(10, 0.5)[8] - 112.0 / 1024.0).abs() < 1e-12);
     }

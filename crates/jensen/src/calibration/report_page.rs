@@ -6,10 +6,9 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 use super::ranks::Null;
 use super::{Calibrated, DRAWS, Judged};
 
-/// Number of scalars in the report, starting with those whose ranks are least uniform.
 const SHOWN: usize = 24;
 
-/// The report of the calibration of a program with a simulator.
+/// Returns the report of a calibration.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
         true => (Tone::Good, "No test rejects the calibration"),
@@ -77,7 +76,7 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     }
 }
 
-/// The distribution function of ranks minus that of uniform ranks, in its envelope.
+/// Plots the distribution function of the ranks minus that of uniform ranks, with its envelope.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
     let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {

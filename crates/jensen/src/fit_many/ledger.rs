@@ -10,16 +10,14 @@ use jensen_data::{
 use super::{FitRow, Fits, Task, table};
 use crate::Error;
 
-/// The rows in the order of their completion, one JSON object per line.
 const ROWS: &str = "rows.jsonl";
 
-/// The digest of the program and settings to which the rows belong.
 const FITS: &str = "fits.txt";
 
-/// The table, in the order of the tasks.
+/// The file of the table, whose rows are in the order of the tasks.
 pub const TABLE: &str = "table.csv";
 
-/// The folder. One driver at a time locks it.
+/// The folder of the results. Only one process can lock it at a time.
 pub struct Ledger {
     folder: PathBuf,
     rows: HashMap<(String, String, u64), FitRow>,
@@ -28,10 +26,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs.
+    /// Opens the folder, or creates it. Rows of earlier runs are kept, except those of failed fits: these are pending
+    /// again, because a failure may come from the machine, such as too little memory for a thread.
     ///
     /// # Errors
-    /// Fails if the folder has other files or rows of other fits, or cannot be written.
+    /// Fails if the folder has other files or rows of other fits, or if it cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -39,11 +38,7 @@ impl Ledger {
         let digest = fits.digest();
         let stored = read_optional(&name)?;
         let (rows, writer) = match stored {
-            Some(stored) if stored == digest.as_bytes() => {
-                let rows: Vec<FitRow> = read_trace(&path)?;
-                let writer = TraceWriter::resume(&path, rows.len() as u64);
-                (rows, writer.map_err(Error::output)?)
-            }
+            Some(stored) if stored == digest.as_bytes() => continued(&path)?,
             Some(_) => {
                 return Err(Error::Setting(format!(
                     "`{}` has fits of another program, other settings or another version: name another folder",
@@ -52,8 +47,8 @@ impl Ledger {
             }
             None => {
                 let there = jensen_data::list_folder(folder).map_err(Error::output)?;
-                // Rows without a digest, and temporary files, come from a first start that was killed before it had a
-                // digest.
+                // A first start that was killed before it stored a digest leaves rows without a digest and temporary
+                // files.
                 let hidden = |file: &Path| {
                     let name = file.file_name().unwrap_or_default();
                     name.to_string_lossy().starts_with('.')
@@ -79,13 +74,13 @@ impl Ledger {
         })
     }
 
-    /// The indices of the tasks without a row.
+    /// Returns the indices of the tasks that have no row.
     pub fn pending(&self, tasks: &[Task]) -> Vec<usize> {
         let missing = |at: &usize| self.row(&tasks[*at]).is_none();
         (0..tasks.len()).filter(missing).collect()
     }
 
-    /// Stores a row. The row is on disk when this returns.
+    /// Stores a row. The row is on disk when the function returns.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -96,7 +91,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the table of the finished tasks, and returns their rows.
+    /// Writes the table of the finished tasks and returns their rows.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -111,6 +106,23 @@ impl Ledger {
         let key = (task.data.name.clone(), task.digest.clone(), task.seed);
         self.rows.get(&key)
     }
+}
+
+/// The rows of an earlier run without those of failed fits, which also leave the file.
+fn continued(path: &Path) -> Result<(Vec<FitRow>, TraceWriter), Error> {
+    let mut rows: Vec<FitRow> = read_trace(path)?;
+    let all = rows.len();
+    rows.retain(|row| !row.is_failed());
+    if rows.len() < all {
+        let mut kept = Vec::new();
+        for row in &rows {
+            serde_json::to_writer(&mut kept, row).expect("a plain row");
+            kept.push(b'\n');
+        }
+        write_atomic_bytes(path, &kept).map_err(Error::output)?;
+    }
+    let writer = TraceWriter::resume(path, rows.len() as u64).map_err(Error::output)?;
+    Ok((rows, writer))
 }
 
 fn key(row: &FitRow) -> (String, String, u64) {

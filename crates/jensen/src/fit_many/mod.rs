@@ -1,16 +1,16 @@
-//! Many fits of one program: every data set with every seed, with one table row per fit.
+//! Many fits of one program, to every data set with every seed.
 //!
-//! The work of a shard is a pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`].
-//! The driver distributes tasks over threads, processes or machines in any order and repeats lost tasks. It passes the
-//! rows to a [`Ledger`], which owns the folder, appends each row to `rows.jsonl` and syncs the file. Finished rows are
-//! therefore never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of the
-//! tasks, so its bytes, apart from the seconds, do not depend on the number of workers.
+//! A task is a pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`]. The driver
+//! distributes tasks over threads, processes or machines in any order and repeats lost tasks. It passes the rows to a
+//! [`Ledger`], which owns the folder, appends each row to `rows.jsonl` and syncs the file. Finished rows are therefore
+//! never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of the tasks, so its
+//! bytes, apart from the seconds, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`Fits`], [`Task`]: the program, and the task of one row |
-//! | `row` | [`FitRow`], and rows as a table |
-//! | `ledger` | [`Ledger`]: the folder |
+//! | here | [`Fits`] and [`Task`]: the program, and the task of one row |
+//! | `row` | [`FitRow`], and tables of rows |
+//! | `ledger` | [`Ledger`]: the folder of the results |
 
 mod ledger;
 mod row;
@@ -33,44 +33,43 @@ use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
 
-/// The request that all fits share.
+/// The program and the settings of many fits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fits {
-    /// The program's name in messages.
+    /// The name of the program in messages.
     pub model: String,
-    /// The text of the program.
+    /// The Stan code of the program.
     pub text: String,
-    /// Included files by the names that the program uses. A worker therefore needs no folder.
+    /// The text of each included file, by the name in the program. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit. The seed comes from the task.
+    /// The settings of each fit. Each task sets its own seed.
     pub request: FitRequest,
 }
 
 /// A data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// The name of the data set in the table.
+    /// The name of the data set in the table, which is the path of its file if `text` is `None`.
     pub name: String,
-    /// The text of the data as Stan JSON, unless the task names a file.
+    /// The data as Stan JSON, or `None` if they are in a file.
     pub text: Option<String>,
 }
 
-/// One fit.
+/// The task of one fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The data of the fit.
     pub data: Given,
-    /// SHA-256 of the data.
+    /// The SHA-256 of the data.
     pub digest: String,
     /// The seed of the fit.
     pub seed: u64,
-    /// The simulated parameters: scalars by name. The row then contains their ranks among the draws.
+    /// The names and values of the simulated scalars. If there are any, the row contains their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
 
 impl Task {
-    /// A fit of simulated data.
     pub(crate) fn simulated(data: Given, seed: u64, truth: Vec<(String, f64)>) -> Self {
         Self {
             digest: data.digest(),
@@ -82,10 +81,6 @@ impl Task {
 }
 
 impl Given {
-    /// Reads the data.
-    ///
-    /// # Errors
-    /// Fails if the file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),
@@ -97,7 +92,7 @@ impl Given {
         }
     }
 
-    /// The digest of the data. A missing file also has a digest, and its row reports the error.
+    /// A missing file also has a digest, and the row of its task reports the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -112,7 +107,7 @@ fn hex(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
+/// Returns a task for every data set and seed. The tasks of the first data set come first.
 ///
 /// # Errors
 /// Fails if there are no tasks, or two tasks are equal.
@@ -144,10 +139,11 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Parses seeds: `7`, `1..20` with both ends, or a comma-separated list of these.
+/// Parses seeds: a number such as `7`, a range such as `1..20` that includes both ends, or a comma-separated list of
+/// numbers and ranges.
 ///
 /// # Errors
-/// [`Error::Setting`] with an example.
+/// Fails with [`Error::Setting`], whose message has an example.
 pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
     let wrong = || Error::Setting(format!("`{text}`: expected seeds such as 1..20 or 1,2,5"));
     let mut seeds = Vec::new();
@@ -164,10 +160,10 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
 }
 
 impl Fits {
-    /// The fits that a request describes. `folders` are searched for included files.
+    /// Creates the fits for a request. `folders` are searched for included files.
     ///
     /// # Errors
-    /// Fails for an invalid setting, and for a program that is invalid with any data.
+    /// Fails if a setting is invalid, or if the program is invalid with any data.
     pub fn new(
         model: &str,
         text: &str,
@@ -189,7 +185,7 @@ impl Fits {
         })
     }
 
-    /// A digest of everything except data and seed that affects the rows, including this version of Jensen.
+    /// The digest covers everything except data and seeds that affects the rows, including the version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,
@@ -205,8 +201,8 @@ impl Fits {
         hex(&serde_json::to_vec(&all).expect("plain settings"))
     }
 
-    /// The row of a task, from a fit of its data on the current thread pool. If the fit fails, the row states the
-    /// reason. `None` if the task was cancelled.
+    /// Fits the data of a task on the current thread pool and returns the row. If the fit fails, the row states the
+    /// reason. The result is `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

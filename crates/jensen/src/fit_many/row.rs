@@ -8,37 +8,39 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 
-/// A fit in one row. Numbers that are not finite and all numbers of a failed fit are absent.
+/// The verdict on a fit without a result.
+const FAILED: &str = "failed";
+
+/// The result of one fit as a row. Numbers are absent if they are not finite or if the fit failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitRow {
-    /// The data set's name.
+    /// The name of the data set.
     pub data: String,
-    /// SHA-256 of the data.
+    /// The SHA-256 of the data.
     pub digest: String,
     /// The seed.
     pub seed: u64,
     /// `trusted`, `not trusted` or `failed`.
     pub verdict: String,
-    /// Evidence lower bound in nats.
+    /// The ELBO in nats.
     pub elbo: Option<f64>,
-    /// Standard error of `elbo`.
+    /// The standard error of `elbo`.
     pub elbo_se: Option<f64>,
-    /// Pareto k̂.
+    /// The Pareto k̂.
     pub khat: Option<f64>,
-    /// Wall-clock seconds, compilation included.
+    /// The wall-clock seconds, including compilation.
     pub seconds: f64,
     /// The reason for the failure, or the reasons not to trust the result.
     pub message: String,
-    /// Name, mean and standard deviation of every scalar.
+    /// The name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
-    /// The rank of every simulated scalar among the draws, for simulated data.
+    /// The rank of every simulated scalar among the draws, if the data are simulated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
 }
 
 impl FitRow {
-    /// The row of a finished fit.
     pub(super) fn of(task: &Task, summary: &FitSummary, seconds: f64) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         let verdict = if summary.trusted {
@@ -63,11 +65,11 @@ impl FitRow {
         }
     }
 
-    /// The row of a fit without a result.
+    /// Returns the row of a fit that failed.
     pub fn failed(task: &Task, why: &str, seconds: f64) -> Self {
         Self {
             message: why.trim().to_owned(),
-            ..Self::without(task, "failed", seconds)
+            ..Self::without(task, FAILED, seconds)
         }
     }
 
@@ -87,14 +89,19 @@ impl FitRow {
         }
     }
 
-    /// Whether the fit is trusted.
+    /// Returns whether the fit ended with an error.
+    pub fn is_failed(&self) -> bool {
+        self.verdict == FAILED
+    }
+
+    /// Returns whether the fit is trusted.
     pub fn is_trusted(&self) -> bool {
         self.verdict == "trusted"
     }
 }
 
-/// Rows as CSV. The common columns come first, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the
-/// order of their first occurrence. A cell is empty if the fit has no such scalar.
+/// Returns rows as CSV. The common columns come first. They are followed by `mean(NAME)` and `sd(NAME)` of every scalar
+/// of any fit, in the order of their first occurrence. A cell is empty if the fit has no such scalar.
 pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut positions = HashMap::new();

@@ -1,4 +1,4 @@
-//! The folder of a fit job, which is claimed for a new run or opened to resume or read it.
+//! The folder of a fit job, which a new run claims and a later command opens.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -14,16 +14,14 @@ use serde_json::{Value, json};
 use super::Job;
 use crate::Error;
 
-/// The file of the request.
 pub(super) const REQUEST: &str = "run.json";
 
-/// Version of the layout of [`REQUEST`].
 const LAYOUT: u64 = 1;
 
-/// Rejects a resume into a different folder.
+/// Checks that a run resumes in its own folder.
 ///
 /// # Errors
-/// `out` is not the folder of the run.
+/// Fails if `out` is a different folder.
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
@@ -33,11 +31,11 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Prepares a folder that the caller has locked for a new run of `command`. Moves a finished fit aside, and removes all
-/// other files of an earlier run, including its `own` files.
+/// Prepares a folder for a new run of `command`. The caller has locked the folder. The function moves a finished fit
+/// aside and removes all other files of an earlier run, including the `own` files of the job.
 ///
 /// # Errors
-/// Fails if the folder is not empty and belongs to no run of this command, or it cannot be written.
+/// Fails if the folder is not empty and belongs to no run of this command, or if it cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
@@ -45,14 +43,14 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
         .iter()
         .try_for_each(|name| remove_file(&folder.path().join(name)));
     if let Err(error) = removed {
-        // The error that led here is the one to report.
+        // The error to report is the one that made the call necessary.
         drop(folder.bring_back());
         return Err(Error::output(error));
     }
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command` after checking the digests of its files.
+/// Opens the folder of an earlier run of `command` and checks the digests of its files.
 ///
 /// # Errors
 /// Fails if the folder does not belong to that command, or one of its files has changed.
@@ -69,7 +67,6 @@ pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     Ok(folder)
 }
 
-/// Stores the request of a fit job.
 pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result<(), Error> {
     let mut stored = json!({ "layout": LAYOUT, "version": env!("CARGO_PKG_VERSION") });
     let fields = serde_json::to_value(request).map_err(Error::output)?;
@@ -80,12 +77,13 @@ pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result
     write_atomic_bytes(&folder.path().join(REQUEST), text.as_bytes()).map_err(Error::output)
 }
 
-/// Whether the folder has a request.
+/// Returns whether the folder has the request of a fit job.
 pub fn has_request(folder: &RunDir) -> bool {
     folder.path().join(REQUEST).is_file()
 }
 
-/// Reads the request. Unknown names are errors if the type denies unknown fields, as the requests of this crate do.
+/// Reads the request of a fit job. Unknown names are errors if the type denies unknown fields, as all requests of this
+/// crate do.
 ///
 /// # Errors
 /// Fails if the file is missing, damaged or has another layout.
@@ -95,7 +93,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let mut stored: Value = serde_json::from_slice(&read_bytes(&path)?).map_err(damaged)?;
     if stored["layout"] != LAYOUT {
         return Err(Error::Input(format!(
-            "the folder `{}` comes from jensen {}, but this is {}: use that version",
+            "the folder `{}` was written by Jensen {}, but this is Jensen {}: use the version that wrote it",
             folder.path().display(),
             stored["version"].as_str().unwrap_or("of another version"),
             env!("CARGO_PKG_VERSION")
@@ -108,7 +106,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// The bytes of the approximation of a finished run. `again` is the command that would finish the run.
+/// Reads the approximation of a finished run. `again` is the command that would finish the run, for the error message.
 ///
 /// # Errors
 /// Fails if the run has not finished, or the file cannot be read.
@@ -121,22 +119,21 @@ pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// The error of a damaged approximation, with its path.
+/// Returns the error of a damaged approximation.
 pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     let path = folder.artefact(Artefact::Approximation);
     Error::Input(format!("`{}`: {error}", path.display()))
 }
 
-/// The state from which a run continues: its last checkpoint, and the trace lines before it.
 pub(super) struct Position {
-    /// The checkpoint, with the identity of the continuing run.
+    /// The last checkpoint, with the identity of the continuing run.
     pub(super) checkpoint: Checkpoint,
-    /// The lines.
     pub(super) records: Vec<Record>,
 }
 
-/// The state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected unless
-/// forced. Budgets may differ. The function does not change the folder, so a rejected resume leaves it as it was.
+/// Returns the state from which a stored run continues, or `None` if there is no checkpoint. The function rejects the
+/// checkpoint of another run unless `force` is set. Budgets may differ. The function does not change the folder, so a
+/// rejected resume leaves it intact.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,
@@ -172,7 +169,7 @@ pub(super) fn position<S: Job>(
         ));
     }
     job.can_go_on_from(&checkpoint.identity)?;
-    // The loop compares again, and accepts differences that were accepted here.
+    // The loop compares again and must accept the differences that were accepted here.
     checkpoint.version = env!("CARGO_PKG_VERSION").to_owned();
     checkpoint.identity = present;
     let mut records: Vec<Record> = read_trace(&folder.artefact(Artefact::Trace))?;
@@ -183,7 +180,6 @@ pub(super) fn position<S: Job>(
     }))
 }
 
-/// Removes the value at a JSON pointer.
 fn set_aside(settings: &mut Value, pointer: &str) {
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return;
@@ -193,7 +189,6 @@ fn set_aside(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// The differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {
@@ -203,14 +198,13 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
         } else if difference.field != "seed"
             || !changes.iter().any(|text| text.starts_with("seed:"))
         {
-            // Most settings include the seed.
+            // Most settings include the seed, so the difference may be listed already.
             changes.push(difference.to_string());
         }
     }
     changes
 }
 
-/// Collects the innermost values in which two settings differ.
 fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {

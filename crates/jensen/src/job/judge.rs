@@ -1,53 +1,53 @@
-//! The only module that sets `trusted`.
+//! The verdict on a run. No other module sets `trusted`.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The largest final temperature that counts as that of the model itself.
+/// The largest final temperature that counts as T = 1.
 ///
-/// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge either near 1 or
-/// far from it. A hundredth is too small to change an assignment, but large compared with the remaining distance of a
-/// temperature that converges to 1.
+/// Cooling schedules end exactly at 1. Temperatures that are inferred without a schedule converge either near 1 or far
+/// from it. A difference of 0.01 is too small to change an assignment, but large compared with the remaining distance
+/// of a temperature that converges to 1.
 const COLD: f64 = 1.01;
 
-/// The planned end of a run.
+/// The condition under which a run is complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    /// A stopping rule.
+    /// The run continues until a stopping rule is met.
     UntilItConverges,
-    /// The method itself decides whether the run converged.
+    /// The method determines whether the run converged.
     Judged,
     /// The run has a planned number of iterations. A stopping rule may end it early.
     Planned {
-        /// The last of them.
+        /// The planned number of iterations.
         iterations: u64,
-        /// The status at the end, such as `completed all passes: 10`.
+        /// The description of a completed run, such as `completed all passes: 10`.
         made: String,
     },
 }
 
-/// A plain baseline model. A fit with a lower score is not trusted.
+/// The comparison of a fit with a plain baseline model. A fit with a score below `least` is not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// The plain model, such as `one component`.
+    /// The name of the plain model, such as `one component`.
     pub model: String,
     /// The score of the baseline, in `unit`.
     pub score: f64,
     /// The score of the fit.
     pub fit: f64,
-    /// The smallest acceptable score of the fit: the baseline's score minus an allowance for the complexity of the
-    /// requested model.
+    /// The smallest score at which the fit is trusted: the score of the baseline minus an allowance for the complexity
+    /// of the requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,
-    /// The advice if the fit is worse.
+    /// The advice for a fit that is worse.
     #[serde(skip)]
     pub advice: String,
 }
 
 impl Baseline {
-    /// The line of the output that describes the baseline.
+    /// Returns the line of the output that states both scores.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -55,7 +55,6 @@ impl Baseline {
         )
     }
 
-    /// The reason to distrust the fit if its score is lower.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
@@ -67,29 +66,29 @@ impl Baseline {
     }
 }
 
-/// The evidence from a run on which the verdict is based.
+/// The information on which the verdict about a run is based.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// The status of the run at the end.
+    /// The status at the end of the run.
     pub status: Status,
-    /// The task.
+    /// The condition under which the run is complete.
     pub work: Work,
-    /// The advice for a bad status. The default is the advice of the status.
+    /// The advice for a bad status, if it differs from the advice of the status itself.
     pub advice: Option<&'static str>,
-    /// The temperature at the end, which is 1 without tempering.
+    /// The final temperature, which is 1 without tempering.
     pub temperature: f64,
     /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
     /// Further reasons not to trust the result.
     pub against: Verdict,
-    /// The plain model to compare with.
+    /// The comparison with a plain model.
     pub baseline: Option<Baseline>,
-    /// Remarks that are not reasons against the result.
+    /// Notes that are not reasons against the result.
     pub notes: Vec<String>,
 }
 
 impl Evidence {
-    /// The evidence of a run about which only this status is known.
+    /// Returns evidence with only a status, at temperature 1.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -103,7 +102,6 @@ impl Evidence {
         }
     }
 
-    /// The status of a completed plan.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,
@@ -125,28 +123,28 @@ impl Evidence {
 /// The common fields of every `fit.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Version of the file's layout; 0 if the file does not state it.
+    /// The version of the file's layout, or 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// The end of the run, with advice.
+    /// The status at the end of the run, with advice.
     pub status: String,
-    /// A stopping rule is met.
+    /// Whether a stopping rule is met.
     #[serde(default)]
     pub converged: bool,
     /// Whether the result is trusted. A result is trusted if the run converged or completed its plan at temperature 1,
-    /// is no worse than the baseline, and there is no other reason against its result.
+    /// if it is no worse than the baseline, and if there is no other reason against it.
     #[serde(default)]
     pub trusted: bool,
     /// The reasons not to trust the result, followed by notes.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The plain model that the fit was compared with.
+    /// The comparison with a plain model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
 }
 
 impl Judgement {
-    /// The comparison with the plain model, for the report.
+    /// Returns the comparison with the plain model for the report.
     pub fn fact(&self) -> Option<Fact> {
         let Baseline {
             model, score, unit, ..
@@ -154,7 +152,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The verdict on a run with the given number of iterations.
+    /// Judges a run with the given number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

@@ -1,22 +1,22 @@
-//! The workflow that all kinds of fits share: Stan programs, topics, mixtures and factors, latent Gaussian models,
+//! The workflow of all kinds of fits: Stan programs, topics, mixtures, factors, latent Gaussian models and
 //! auto-encoders.
 //!
-//! A [`Job`] describes itself (request, identity, memory, budget), runs, and reports its result. [`carry_out`] does the
-//! rest for all jobs. It checks the memory, takes or opens the folder, finds the position of a stored run, writes the
-//! trace and checkpoints, judges the result, and writes every file, with `fit.json` last. The command and every other
-//! caller therefore get the same verdict and the same files.
+//! A [`Job`] defines its request, identity, memory and budget, runs, and reports its result. [`carry_out`] does the
+//! rest for all jobs. It checks the memory, claims or opens the folder, finds the state of a stored run, writes the
+//! trace and checkpoints, judges the result, and writes every file, with `fit.json` last. All callers therefore get the
+//! same verdict and the same files.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`Job`], [`carry_out`]: the order of things |
-//! | [`folder`] | taking and opening folders, `run.json`, the state from which a stored run continues |
-//! | `session` | trace and checkpoints around one run |
-//! | `judge` | [`Evidence`] → [`Judgement`]: the only module where `trusted` is decided |
-//! | [`request`] | given settings over stored ones, settings as a list |
-//! | [`words`] | values as users write them |
+//! | here | [`Job`] and [`carry_out`]: the workflow |
+//! | [`folder`] | claiming and opening folders, `run.json`, the state from which a stored run continues |
+//! | `session` | trace and checkpoints of a run |
+//! | `judge` | [`Evidence`] → [`Judgement`]: the verdict |
+//! | [`request`] | merging given and stored settings, and listing them |
+//! | [`words`] | parsing values of settings |
 //!
-//! This module does not print, read a clock or handle Ctrl-C. An [`Around`] provides the observer, the clock and the
-//! means to cancel.
+//! This module does not print, read a clock or handle Ctrl-C. The caller's [`Around`] provides the observer, the clock
+//! and the flag to cancel the run.
 
 pub mod folder;
 mod judge;
@@ -35,73 +35,73 @@ use serde::Serialize;
 use crate::Error;
 pub use judge::{Baseline, Evidence, Judgement, Work};
 
-/// Default number of seconds between checkpoints.
+/// The default number of seconds between checkpoints.
 pub const CHECKPOINT_EVERY: f64 = 30.0;
 
-/// Default limit on the bytes of a fit.
+/// The default limit on the memory of a fit, in bytes.
 pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// A fit that a caller can run.
 pub trait Job {
-    /// The settings as stored in `run.json`.
+    /// The settings, as stored in `run.json`.
     type Request: Serialize;
-    /// The part of the results that is computed from the records of a run.
+    /// The part of the result that is computed from the records of a run.
     type Course: Course;
     /// The result of a run.
     type Output;
-    /// The contents of `fit.json`, which include a [`Judgement`].
+    /// The contents of `fit.json`, including a [`Judgement`].
     type Summary: Serialize;
 
-    /// The command in the marker of its result folder.
+    /// Returns the name of the command, which marks its result folders.
     fn command(&self) -> &'static str;
 
-    /// The files that the job writes in addition to the common ones. A new run in an old folder removes them.
+    /// Returns the names of the files that only this kind of job writes. A new run removes them from its folder.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The request.
+    /// Returns the request.
     fn request(&self) -> &Self::Request;
 
-    /// Copies of the inputs that a later reader of the folder needs.
+    /// Returns copies of the inputs that a reader of the folder needs.
     fn inputs(&self) -> Vec<File<'_>> {
         Vec::new()
     }
 
-    /// Everything that determines the bits of a run.
+    /// Returns the identity, which contains everything that determines the bits of a run.
     fn identity(&self) -> Identity;
 
-    /// JSON pointers to the settings of the identity that may differ when a run resumes: limits on its length, and
-    /// values that depend on the build instead of a flag.
+    /// Returns JSON pointers to the settings in the identity that may differ when a run resumes. They are limits on the
+    /// length of the run, and values that depend on the build instead of a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The memory that the fit job needs.
+    /// Returns the memory that the job needs.
     fn need(&self) -> Need;
 
-    /// The budget of a run.
+    /// Returns the budget of the run.
     fn budget(&self) -> Budget;
 
-    /// Refuses to resume a stored run if it differs in a way that `force` cannot override.
+    /// Checks differences from a stored run that `force` cannot override.
     ///
     /// # Errors
-    /// Fails if the stored state does not fit this run.
+    /// Fails if this run cannot continue from the stored state.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let _ = stored;
         Ok(())
     }
 
-    /// Creates the collector of the records of a run, including the records before a resume.
+    /// Returns an empty collector for the records of a run, including those before a resume.
     fn course(&self) -> Self::Course;
 
-    /// Runs, and evaluates the result.
+    /// Runs the fit and computes its result.
     ///
     /// # Errors
     /// Fails if there is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
-    /// Rejects the result if another process changed the input files during the run.
+    /// Checks that no other process changed the input files during the run.
     ///
     /// # Errors
     /// Fails if a file has changed.
@@ -109,19 +109,19 @@ pub trait Job {
         Ok(())
     }
 
-    /// Adds information from the records of the whole run to the output.
+    /// Adds information from the records of the whole run to the result.
     fn complete(&self, made: &mut Finished<Self>) {
         let _ = made;
     }
 
-    /// The evidence of the run.
+    /// Returns the evidence for the verdict.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
-    /// The result in numbers.
+    /// Returns the contents of `fit.json`.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result except `fit.json`, with the most important first. Called only if there is a folder. The
-    /// method may add the time that this took to the summary.
+    /// Returns the files of the result except `fit.json`, the most important first. The workflow calls this method only
+    /// if there is a folder. The method may add the time that it took to the summary.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -130,7 +130,7 @@ pub trait Job {
     ) -> Vec<File<'a>>;
 }
 
-/// Collects the records of a run.
+/// A collector of the records of a run.
 pub trait Course {
     /// Adds a record.
     fn add(&mut self, record: &Record);
@@ -144,40 +144,40 @@ pub struct Finished<S: Job + ?Sized> {
     pub course: S::Course,
     /// The status of the run at the end.
     pub status: Status,
-    /// Number of iterations, including the iterations before a resume.
+    /// The number of iterations, including those before a resume.
     pub iterations: u64,
-    /// Wall-clock seconds, including the time before a resume.
+    /// The wall-clock seconds, including those before a resume.
     pub seconds: f64,
 }
 
 /// A completed fit job.
 pub struct Done<S: Job> {
-    /// The run.
+    /// The finished run.
     pub made: Finished<S>,
-    /// `fit.json`.
+    /// The contents of `fit.json`.
     pub summary: S::Summary,
-    /// The result is trusted.
+    /// Whether the result is trusted.
     pub trusted: bool,
-    /// The folder of the written files.
+    /// The folder of the written files, if there is one.
     pub folder: Option<PathBuf>,
 }
 
-/// The memory that a fit job needs, with advice for reducing it.
+/// The memory that a job needs, with advice for reducing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// The part of the fit that needs the memory, such as `100 topics of 5000 words`.
+    /// The part of the job that needs the memory, such as `100 topics of 5000 words`.
     pub what: String,
-    /// Bytes, roughly.
+    /// The approximate number of bytes.
     pub bytes: u64,
-    /// The advice for less memory.
+    /// The advice for using less memory.
     pub advice: String,
 }
 
 impl Need {
-    /// Refuses a need of more than `limit` bytes.
+    /// Checks that the job needs at most `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`].
+    /// Fails with [`Error::Memory`] if it needs more.
     pub fn check(&self, limit: u64) -> Result<(), Error> {
         if self.bytes <= limit {
             return Ok(());
@@ -191,50 +191,50 @@ impl Need {
     }
 }
 
-/// The destination of results.
+/// The folder of the results.
 pub enum ResultFolder {
-    /// The run keeps no results.
+    /// The run keeps no files.
     None,
-    /// In a new folder.
+    /// A new run in this folder.
     New(PathBuf),
-    /// A new run in a folder that the caller has taken and locked.
+    /// A new run in a folder that the caller has already claimed and locked.
     Taken(RunDir, Claim),
-    /// The continuation of a stored run in its folder. With `force`, it continues even if settings differ.
+    /// The continuation of a stored run in its folder.
     Resumed {
-        /// The folder.
+        /// The folder of the stored run.
         folder: RunDir,
-        /// Continues in spite of differences.
+        /// Whether to continue even if settings differ.
         force: bool,
     },
 }
 
 impl ResultFolder {
-    /// A new run in the given folder, or without a folder.
+    /// Returns the folder for a new run, or [`ResultFolder::None`] if `out` is `None`.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
 }
 
-/// The environment of a fit job.
+/// The environment in which a job runs.
 pub struct Around<'a> {
-    /// The destination of results.
+    /// The folder of the results.
     pub results: ResultFolder,
-    /// Seconds between checkpoints. The default is [`CHECKPOINT_EVERY`].
+    /// Seconds between checkpoints, by default [`CHECKPOINT_EVERY`].
     pub checkpoint_every: Option<f64>,
-    /// Limit on the memory in bytes.
+    /// The limit on the memory, in bytes.
     pub memory_limit: u64,
-    /// Tells time.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Another thread sets this to stop the run.
+    /// A flag that another thread sets to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a stopped fit job writes results computed from its state. Otherwise it leaves only its checkpoint.
+    /// Whether a stopped job writes results that it computes from its state. Otherwise it writes only its checkpoint.
     pub partial: bool,
-    /// Receives the records of the run and remarks.
+    /// The observer of the records and notes of the run.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Around<'_> {
-    /// The same environment for another fit job, which writes its results to `results`.
+    /// Returns the same environment for another job, which writes its results to `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -244,7 +244,7 @@ impl Around<'_> {
     }
 }
 
-/// A file, written completely or not at all.
+/// A file that is written completely or not at all.
 pub struct File<'a> {
     name: String,
     write: Writer<'a>,
@@ -253,12 +253,12 @@ pub struct File<'a> {
 type Writer<'a> = Box<dyn FnOnce(&Path) -> Result<(), DataError> + 'a>;
 
 impl<'a> File<'a> {
-    /// A file of these bytes.
+    /// Creates a file with these bytes.
     pub fn of_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]> + 'a) -> Self {
         Self::new(name, move |path| write_atomic_bytes(path, bytes.as_ref()))
     }
 
-    /// A file that `write` writes.
+    /// Creates a file whose contents `write` produces.
     pub fn new(
         name: impl Into<String>,
         write: impl FnOnce(&Path) -> Result<(), DataError> + 'a,
@@ -269,12 +269,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The approximation.
+    /// Creates the file of the approximation.
     pub fn approximation(bytes: Vec<u8>) -> Self {
         Self::of_bytes(Kept::Approximation.file_name(), bytes)
     }
 
-    /// The page.
+    /// Creates the file of the report.
     pub fn page(report: &Report) -> Self {
         Self::of_bytes(Kept::Report.file_name(), render(report))
     }
@@ -284,7 +284,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// A summary in the format of `fit.json`: indented JSON with a final newline. Numbers that are not finite are `null`.
+/// Formats a summary as in `fit.json`: indented JSON with a final newline. Numbers that are not finite become `null`.
 ///
 /// # Errors
 /// Fails if the summary contains a map whose keys are not strings.
@@ -293,18 +293,18 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
-/// Writes the results in order, then the digests of all files, and finally `fit.json`.
 fn write_results(
     folder: &RunDir,
     files: Vec<File<'_>>,
     summary: &str,
     mut digests: Digests,
 ) -> Result<(), Error> {
-    // The `fit.json` of the run's earlier part does not describe these files.
+    // The present `fit.json` belongs to the run before the resume and does not describe the new files.
     folder.remove(Kept::Fit).map_err(Error::output)?;
     let mut names = vec![Kept::Trace.file_name().to_owned()];
     names.extend(files.iter().map(|file| file.name.clone()));
-    // Tries every file, because a full disk or a table that a format cannot store should not prevent the others.
+    // The loop tries every file, because a full disk or a table that a format cannot store should not prevent the
+    // others.
     let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
     written.into_iter().collect::<Result<(), Error>>()?;
     for name in &names {
@@ -316,17 +316,17 @@ fn write_results(
     File::of_bytes(fit, summary).write(folder)
 }
 
-/// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
+/// Runs a job: checks its memory, claims and locks the folder, stores the request, runs the fit with trace and
 /// checkpoints, judges the result, and writes it.
 ///
-/// A new run changes its folder only after the memory check. A resumed run changes it only after the check that it is
-/// the same run. The order of writing ensures that a failed write leaves the earlier files intact. If any file cannot
-/// be written, `fit.json` is not written either, so a complete `fit.json` implies that all other files exist.
+/// A new run changes its folder only after the memory check. A resumed run changes it only after the check that it
+/// continues the same run. A failed write leaves the earlier files intact. If a file cannot be written, `fit.json` is
+/// not written either, so a complete `fit.json` implies that all other files exist.
 ///
 /// # Errors
-/// [`Error::Memory`]; [`Error::Output`] if the folder cannot be written or another run has locked it;
-/// [`Error::Setting`] if the stored run is a different one; the errors of [`Job::run`]; [`Error::Input`] if the run
-/// cannot start.
+/// Fails with [`Error::Memory`] if the job needs too much memory, with [`Error::Output`] if the folder cannot be
+/// written or another run has locked it, with [`Error::Setting`] if the stored run is a different one, and with
+/// [`Error::Input`] if the run cannot start. Also returns the errors of [`Job::run`].
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
     let path = match &around.results {
@@ -350,7 +350,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     if let Some(folder) = &folder {
         match &done {
             Ok(_) => folder.forget_earlier().map_err(Error::output)?,
-            // The error that led here is the one to report.
+            // The error of the run is the one to report.
             Err(_) if resumed.is_none() => drop(folder.bring_back()),
             Err(_) => {}
         }
@@ -358,7 +358,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// Like [`carry_out`], but in a locked folder, which is new or contains a stored run to continue with or without force.
+/// `resumed` is `None` for a new run, and otherwise whether to force the resume.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,
@@ -372,9 +372,9 @@ fn carry_out_in<S: Job>(
     let mut digests = Digests::default();
     if let Some(folder) = folder {
         folder.sweep().map_err(Error::output)?;
-        // While files change, there are no digests, so a killed run cannot leave outdated ones.
+        // There are no digests while files change, so that a killed run cannot leave outdated ones.
         folder.remove(Kept::Digests).map_err(Error::output)?;
-        // A stored run has its inputs, unless it is forced to continue with others.
+        // A stored run has its inputs already. Only a forced resume may have others.
         let keeps = resumed == Some(false);
         for input in job.inputs() {
             let name = input.name.clone();

@@ -1,4 +1,4 @@
-//! The settings of a request as given, stored and listed.
+//! The settings of a request: merging given and stored settings, and listing them.
 //!
 //! A request is a plain structure of optional settings. Absent settings and unset switches take their defaults. In a
 //! resumed run, given settings replace stored ones.
@@ -9,15 +9,14 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Whether the option is absent.
 fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// The settings in `given`, supplemented by those in `stored`, field by field at any depth.
+/// Returns the settings in `given`, supplemented by those in `stored`. Nested structures are merged field by field.
 ///
 /// # Errors
-/// Fails if the merged settings are invalid, which cannot happen if the fields are independent of each other.
+/// Fails if the merged settings are invalid. This cannot happen if the fields are independent of each other.
 pub fn over<T: Serialize + DeserializeOwned>(given: &T, stored: &T) -> Result<T, Error> {
     let json = |request: &T| serde_json::to_value(request).map_err(Error::output);
     let mut merged = json(stored)?;
@@ -37,8 +36,8 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// Name and value of each setting that the user gave, for reports. The names of settings in a group start with the
-/// group's name, such as `trust-eta`.
+/// Returns the name and value of each setting that the user gave, for reports. The name of a setting in a group starts
+/// with the name of the group, such as `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     list(

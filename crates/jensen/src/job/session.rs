@@ -1,4 +1,4 @@
-//! Trace and checkpoints around one run.
+//! The trace and the checkpoints of a run.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ use super::Course;
 use super::folder::Position;
 use crate::Error;
 
-/// One run, about to start.
+/// A run that is about to start.
 pub struct Session<'a> {
-    /// The folder that receives the trace and the checkpoints.
+    /// The folder of the trace and the checkpoints, if there is one.
     pub folder: Option<&'a RunDir>,
     /// The state from which the run continues.
     pub position: Option<Position>,
     /// The budget of the run.
     pub budget: Budget,
-    /// Tells time.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Stops it.
+    /// A flag that stops the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a stopped run writes results.
+    /// Whether a cancelled run computes results.
     pub partial: bool,
     /// Seconds between checkpoints.
     pub checkpoint_every: f64,
-    /// Watches.
+    /// The observer of the run.
     pub observer: &'a mut dyn Observer,
 }
 
@@ -35,7 +35,7 @@ impl Session<'_> {
     /// Executes the run and passes every record to `course`, including the records before a resume.
     ///
     /// # Errors
-    /// Fails as `run` does, and for a trace that cannot be written.
+    /// Returns the errors of `run`, and an error if the trace cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,
@@ -69,7 +69,7 @@ impl Session<'_> {
             store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
             checkpoint_seconds: self.checkpoint_every,
             resume,
-            // The search for the position accepted these differences.
+            // The search for the position has already accepted the differences and updated the identity.
             force_resume: false,
         })?;
         trace.flush().map_err(Error::output)?;
@@ -77,8 +77,8 @@ impl Session<'_> {
     }
 }
 
-/// The trace file of a run, shared by its observer and its store. Lines are on disk before the checkpoint that refers
-/// to them.
+/// The trace file of a run, which its observer and its store share. Its lines are on disk before the checkpoint that
+/// refers to them.
 struct Trace {
     writer: RefCell<Option<TraceWriter>>,
 }
@@ -90,7 +90,7 @@ impl Trace {
         }
     }
 
-    /// The trace of a folder, continued after `lines` lines.
+    /// Opens the trace of a folder and truncates it after its first `lines` lines.
     fn open(folder: &RunDir, lines: u64) -> Result<Self, Error> {
         let path = folder.artefact(Artefact::Trace);
         let writer = if lines == 0 {
@@ -121,10 +121,8 @@ impl Trace {
     }
 }
 
-/// The destination of checkpoints.
 struct Checkpoints<'a> {
     path: PathBuf,
-    /// The trace to which the checkpoints refer.
     trace: &'a Trace,
 }
 
@@ -135,7 +133,6 @@ impl Store for Checkpoints<'_> {
     }
 }
 
-/// Observes a run: writes the trace, collects the records, and passes them on to another observer.
 struct Watch<'a> {
     trace: &'a Trace,
     course: &'a mut dyn Course,

@@ -6,10 +6,10 @@ use jensen_math::simd::Simd;
 
 use crate::Error;
 
-/// The instruction set with this name, or the best one of this machine.
+/// Returns the instruction set with this name, or the best one of this machine.
 ///
 /// # Errors
-/// Fails if the instruction set does not exist, or the machine lacks it.
+/// Fails if there is no such instruction set, or if the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -19,61 +19,64 @@ pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
 ///
 /// # Errors
 /// Fails with a message for the user.
-pub fn simd_name(text: &str) -> Result<String, String> {
+pub fn simd_name(text: &str) -> Result<String, Error> {
     let parsed = text.parse::<Simd>();
-    parsed
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
+    parsed.map(|_| text.to_owned()).map_err(Error::setting)
 }
 
-/// Checks a temperature policy of a conjugate model.
+/// Checks the name of a temperature policy for a conjugate model.
 #[cfg(feature = "mixture")]
-pub fn temper(text: &str) -> Result<String, String> {
-    text.parse::<Temper>().map(|_| text.to_owned())
+pub fn temper(text: &str) -> Result<String, Error> {
+    let parsed = text.parse::<Temper>();
+    parsed.map(|_| text.to_owned()).map_err(Error::from)
 }
 
-/// Reads a number of threads.
-pub fn thread_count(text: &str) -> Result<usize, String> {
+/// Parses a number of threads.
+pub fn thread_count(text: &str) -> Result<usize, Error> {
     match text.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),
-        _ => Err(format!(
+        _ => Err(Error::setting(format!(
             "expected a number of threads from 1 to {MOST_THREADS}"
-        )),
+        ))),
     }
 }
 
-/// Largest number of threads.
+/// The largest number of threads.
 pub const MOST_THREADS: usize = 1024;
 
-/// Reads a positive number.
-pub fn positive(text: &str) -> Result<f64, String> {
+/// Parses a positive number.
+pub fn positive(text: &str) -> Result<f64, Error> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
-        _ => Err("expected a positive number".into()),
+        _ => Err(Error::setting("expected a positive number")),
     }
 }
 
 /// Parses a number of at least 0.
-pub fn not_negative(text: &str) -> Result<f64, String> {
+pub fn not_negative(text: &str) -> Result<f64, Error> {
     match text.parse::<f64>() {
         Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
-        _ => Err("expected a number of at least 0".into()),
+        _ => Err(Error::setting("expected a number of at least 0")),
     }
 }
 
-/// Parses the size of pictures, such as `48x42`.
-pub fn size(text: &str) -> Result<(usize, usize), String> {
+/// Parses the size of a picture, such as `48x42`.
+pub fn size(text: &str) -> Result<(usize, usize), Error> {
     let parts = text.split_once('x');
     match parts.map(|(w, h)| (w.parse(), h.parse())) {
         Some((Ok(w), Ok(h))) if w > 0 && h > 0 => Ok((w, h)),
-        _ => Err("expected width and height, such as 48x42".to_owned()),
+        _ => Err(Error::setting("expected width and height, such as 48x42")),
     }
 }
 
-/// Parses sizes such as `8GiB`, `512M` and `1000000`. `i` means powers of 1024, `B` alone powers of 1000, and a bare
-/// letter powers of 1024.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
+/// Parses a size in bytes, such as `8GiB`, `512M` or `1000000`. An `i` or a bare letter means powers of 1024. A letter
+/// followed by `B` means powers of 1000.
+pub fn bytes(text: &str) -> Result<u64, Error> {
+    let fail = || {
+        Error::setting(format!(
+            "`{text}` is not an amount of memory such as 8GiB or 512MiB"
+        ))
+    };
     let text_trimmed = text.trim();
     let split = text_trimmed
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -109,10 +112,10 @@ mod tests {
 
     #[test]
     fn amounts_of_memory() {
-        assert_eq!(bytes("8GiB"), Ok(8 << 30));
-        assert_eq!(bytes("1.5k"), Ok(1536));
-        assert_eq!(bytes("2 MB"), Ok(2_000_000));
-        assert_eq!(bytes("77"), Ok(77));
+        assert_eq!(bytes("8GiB").unwrap(), 8 << 30);
+        assert_eq!(bytes("1.5k").unwrap(), 1536);
+        assert_eq!(bytes("2 MB").unwrap(), 2_000_000);
+        assert_eq!(bytes("77").unwrap(), 77);
         for bad in ["", "GiB", "8 apples", "-1GiB", "0", "8GiBB"] {
             assert!(bytes(bad).is_err(), "{bad}");
         }
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        assert_eq!(size("48x42"), Ok((48, 42)));
+        assert_eq!(size("48x42").unwrap(), (48, 42));
         for wrong in ["48", "0x3", "ax3", "4x"] {
             assert!(size(wrong).is_err());
         }

@@ -27,7 +27,7 @@ use crate::job::{
 };
 use crate::units::{Standardise, Units, shifted};
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
 
 const LOADINGS: &str = "loadings.csv";
@@ -85,18 +85,18 @@ pub struct AnalysisData {
 }
 
 impl AnalysisData {
-    /// Reads a table of numbers with missing cells.
+    /// Reads a table of numbers, which may have missing cells.
     ///
     /// # Errors
-    /// Fails if the table cannot be read or is empty, or a column has words.
+    /// Fails if the table cannot be read, if it is empty, or if a column contains words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
 
-    /// A table of numbers with missing cells.
+    /// Creates the data from a table of numbers, which may have missing cells.
     ///
     /// # Errors
-    /// Fails if the table is empty, or a column has words.
+    /// Fails if the table is empty, or if a column contains words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -119,46 +119,47 @@ impl AnalysisData {
     }
 }
 
-/// A factor analysis in numbers. Field names and meanings are stable; fields may be added at the end.
+/// The contents of `fit.json` of a factor analysis. The names and meanings of the fields are stable. Later versions may
+/// add fields at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalysisSummary {
-    /// Status and verdict.
+    /// The status and the verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(data | loadings) in nats, the sum over rows.
+    /// The lower bound on log p(data | loadings) in nats, summed over rows.
     pub bound: f64,
-    /// The bound minus the loadings' penalty, the objective of the iterations.
+    /// The bound minus the penalty of the loadings, which the iterations maximise.
     pub objective: f64,
-    /// The bound of the expectation: `exact`, `tilted`, ….
+    /// The bound on the expected log likelihood, such as `exact` or `tilted`.
     pub expectation: String,
     /// The likelihood.
     pub likelihood: String,
     /// The parameters of the likelihood.
     pub hyperparameters: Vec<Hyperparameter>,
-    /// Number of factors.
+    /// The number of factors.
     pub factors: usize,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Cells that are missing.
+    /// The number of missing cells.
     pub missing: usize,
-    /// Names of the columns.
+    /// The names of the columns.
     pub columns: Vec<String>,
-    /// Intercept of each column's linear predictor.
+    /// The intercept of each column's linear predictor.
     pub intercepts: Vec<f64>,
-    /// Noise variance of each column, for normal cells.
+    /// The noise variance of each column, if the likelihood is Gaussian.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, with one row per column of the table. Jensen rotates the factors to the
-    /// principal axes of the loadings of the fitted columns, the largest first. With standardised columns, the rotation
-    /// does not depend on units.
+    /// The loadings in the units of the data, with one row per column of the table. Jensen rotates the factors to the
+    /// principal axes of the loadings of the fitted columns, the largest first. If the columns are standardised, the
+    /// rotation does not depend on units.
     pub loadings: Vec<Vec<f64>>,
-    /// Iterations.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Seconds of the fit.
+    /// The seconds that the fit took.
     pub seconds: f64,
-    /// Seed.
+    /// The seed.
     pub seed: u64,
-    /// Version of Jensen.
+    /// The version of Jensen.
     pub version: String,
 }
 
@@ -171,10 +172,11 @@ pub struct AnalysisJob<'a> {
     settings: FactorSettings,
 }
 
-/// Fits factors to a table.
+/// Fits a factor analysis to a table.
 ///
 /// # Errors
-/// Fails for an unknown likelihood or bound, cells outside the likelihood's domain, and as [`carry_out`] does.
+/// Fails if the likelihood or the bound is unknown, or if a cell is outside the domain of the likelihood. Also returns
+/// the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -214,7 +216,7 @@ pub fn fit_analysis(
     Ok(done.summary)
 }
 
-/// The units of the columns: normal cells have some.
+/// Only Gaussian cells have units, which may be standardised.
 fn units(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -236,7 +238,6 @@ fn units(
         .map_err(|error| Error::Input(format!("`{}`: {error}", data.source)))
 }
 
-/// A table in these units.
 fn inside(table: &Dense, units: &Units) -> Dense {
     let row = |n: usize| {
         (0..table.cols)
@@ -249,7 +250,8 @@ fn inside(table: &Dense, units: &Units) -> Dense {
     Dense::from_fn(table.rows, units.width(), |n, i| rows[n][i])
 }
 
-/// The largest log density of independent columns of a table, of likelihoods whose columns have one in closed form.
+/// Returns the log density of the table at the optimum of a model with independent columns. It is `None` for a
+/// likelihood without a closed form.
 fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     let columns = (0..table.cols).map(|i| {
         let m = ColumnMoments::of_column(table.col(i).iter().copied());
@@ -268,11 +270,11 @@ fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     columns.sum()
 }
 
-/// Loadings and scores after a rotation that makes the loadings' columns orthogonal, the longest first, with their
-/// largest element positive. The prior of the scores and the density of the table do not change.
+/// Rotates loadings and scores so that the columns of the loadings are orthogonal, the longest first, and the largest
+/// element of each is positive. This changes neither the prior of the scores nor the density of the table.
 fn turned(fit: &mut FactorFit) {
     let (d, k) = (fit.loadings.rows, fit.loadings.cols);
-    // Jacobi rotations of pairs of columns, which diagonalise WᵀW.
+    // Jacobi rotations of pairs of columns diagonalise WᵀW.
     for _ in 0..60 {
         let mut largest = 0.0f64;
         for a in 0..k {
@@ -317,7 +319,7 @@ fn turned(fit: &mut FactorFit) {
 }
 
 impl AnalysisJob<'_> {
-    /// The log-Jacobian of the units, over all known cells.
+    /// The sum over all observed cells.
     fn log_jacobian(&self) -> f64 {
         let scales = self.units.log_scales();
         let known = |i: usize| {
@@ -332,7 +334,8 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// The learnt variance of normal noise, as a share of the columns' mean variance.
+    /// Returns the learnt variance of Gaussian noise as a share of the columns' mean variance. It is `None` if it was
+    /// not learnt.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;
@@ -343,7 +346,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Loadings in the units of the data, with one row per column.
+    /// Returns one row per column, in the units of the data.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();
@@ -391,7 +394,8 @@ impl Job for AnalysisJob<'_> {
         let k = self.model.factors as u64;
         Need {
             what: format!("a factor analysis of {n} rows and {d} columns"),
-            // Cells as numbers, as entries of columns, as sites and as duals, and a covariance of scores per row.
+            // Each cell takes memory as a number, as an entry of a column, as a site and as a dual, and each row has a
+            // covariance of its scores.
             bytes: 8 * (n * d * 16 + n * k * (k + 6)) + (64 << 20),
             advice: "use fewer factors, or fit a part of the rows".to_owned(),
         }
@@ -411,9 +415,12 @@ impl Job for AnalysisJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
         let identity = self.identity();
         let log_jacobian = self.log_jacobian();
-        let mut fit = shifted(control, log_jacobian, &["objective"], |control| {
-            fit_factors(&self.model, &self.settings, &identity, control)
-        })?;
+        let mut fit = shifted(
+            control,
+            log_jacobian,
+            &[("objective", log_jacobian)],
+            |control| fit_factors(&self.model, &self.settings, &identity, control),
+        )?;
         turned(&mut fit);
         fit.bound += log_jacobian;
         fit.objective += log_jacobian;
@@ -448,7 +455,7 @@ impl Job for AnalysisJob<'_> {
                 model: "independent columns".to_owned(),
                 score,
                 fit: made.output.bound,
-                // The loadings' prior costs less than one nat.
+                // The prior of the loadings costs less than one nat.
                 least: score - 1.0,
                 unit: "nats of the bound".to_owned(),
                 advice: "Allow more iterations (--max-iters), or use fewer factors (--factors)."
@@ -517,7 +524,6 @@ impl Job for AnalysisJob<'_> {
     }
 }
 
-/// Appends a line of a CSV file.
 fn line(text: &mut String, first: &str, rest: impl IntoIterator<Item = f64>) {
     *text += first;
     for x in rest {
@@ -553,7 +559,6 @@ fn scores(fit: &FactorFit) -> String {
     text
 }
 
-/// The table with the means of missing cells in their places.
 fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
     let names: Vec<String> = job.data.names.iter().map(|name| quoted(name)).collect();
     let table = &job.data.table;
@@ -574,7 +579,6 @@ fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
     text
 }
 
-/// The mean of a cell at the posterior mean of its linear predictor.
 fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     let eta: f64 = (0..fit.loadings.cols)
         .map(|l| fit.loadings.get(column, l) * fit.scores.get(row, l))
@@ -582,13 +586,10 @@ fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     fit.likelihood.mean(fit.intercepts[column] + eta)
 }
 
-/// Columns in the page's table. loadings.csv has all.
 const SHOWN: usize = 200;
 
-/// Rows of the page's picture.
 const DRAWN: usize = 3000;
 
-/// The page.
 fn report_page(
     summary: &AnalysisSummary,
     course: &Curve,

@@ -7,7 +7,7 @@ use jensen_latent::{Likelihood, Predictive, Response, draw};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
-use super::{Files, Rows, Stored, TableModel};
+use super::{Files, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 use crate::job::{MEMORY_LIMIT, Need};
 
@@ -15,29 +15,29 @@ const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");
 const RESPONSES: Purpose = Purpose::new("latent responses");
 
-/// Bytes of a number as text, and in memory.
+/// The bytes of a number, as text and in memory.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
-/// Joint draws for rows of a table.
+/// Joint draws for the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// Linear predictors, ordered by draw, then row, then predictor. They include offsets, and the effects of rows and
-    /// groups that are not in the fit.
+    /// The linear predictors, ordered by draw, then row, then predictor. They include offsets and the effects of rows
+    /// and groups that are not in the fit.
     pub predictors: Vec<f64>,
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
     /// The rows.
-    pub rows: Rows,
+    pub rows: ObservedRows,
 }
 
-/// Joint draws of hyperparameters and of the linear predictors of a table's rows. A draw depends only on the seed and
+/// Draws hyperparameters and the linear predictors of a table's rows jointly. Each draw depends only on the seed and
 /// its number.
 ///
 /// # Errors
-/// Fails as [`draw`] does, and for draws that would need more memory than 8 GiB.
+/// Returns the errors of [`draw`], and an error if the draws need more than 8 GiB of memory.
 pub fn draws_at(
     model: &TableModel,
-    stored: &Stored,
+    stored: &StoredPosterior,
     table: &Table,
     rows: &[usize],
     files: &dyn Files,
@@ -56,7 +56,7 @@ pub fn draws_at(
         advice: "use fewer draws (--draws), or predict fewer rows at a time".to_owned(),
     };
     need.check(MEMORY_LIMIT)?;
-    // Which point of the hyperparameters each draw is from.
+    // Assigns each draw to a point of the hyperparameters.
     let mut own: Vec<Vec<u64>> = vec![Vec::new(); stored.points.len()];
     for number in 0..draws as u64 {
         let mut left = Stream::new(seed, POINTS, number, 0).uniform();
@@ -78,7 +78,8 @@ pub fn draws_at(
         let found = draw(&fixed, &point.dual, &query, joint.as_ref(), numbers, seed)?;
         for (number, drawn) in numbers.iter().zip(found.chunks(predictors.max(1))) {
             likelihoods[*number as usize] = model.outside(point.likelihood);
-            // One stream a draw: the effects in their order, predictor by predictor.
+            // Each draw has its own random stream. It yields the effects in their order, and for each effect the
+            // predictors in order.
             let mut stream = Stream::new(seed, NEW, *number, 0);
             let effects: Vec<f64> = (0..fresh.variables * times)
                 .map(|_| inv_phi(stream.uniform()))
@@ -104,9 +105,9 @@ pub fn draws_at(
     })
 }
 
-/// Draws of linear predictors as CSV, with one line per row and draw. Each line also has the mean of the observation
-/// (the probabilities of the categories) and a simulated observation. `rows` are the row numbers in the table, counted
-/// from 0.
+/// Formats draws of linear predictors as CSV, with one line per row and draw. Each line also has the mean of the
+/// observation (the probabilities of the categories) and a simulated observation. `rows` contains the row numbers in
+/// the table, from 0.
 pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> String {
     let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();
@@ -139,7 +140,8 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
     text
 }
 
-/// The mean of an observation at its linear predictors (the probabilities of categories), and its quantile at u.
+/// Returns the mean of an observation at its linear predictors (the probabilities of the categories), and its quantile
+/// at u.
 fn observed(likelihood: Likelihood, eta: &[f64], size: f64, u: f64) -> (Vec<f64>, f64) {
     match likelihood.response() {
         Response::Category => {

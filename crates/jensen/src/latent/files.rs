@@ -1,4 +1,4 @@
-//! Input and stored files of a fit: its request, its table, and the files that the prior names.
+//! The input and stored files of a fit: its request, its table, and the files that the prior names.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,29 +7,27 @@ use std::path::Path;
 use jensen_data::{Adjacency, Bytes, RunDir, Symmetric, Table, read_bytes, table};
 use serde::{Deserialize, Serialize};
 
-use super::{Files, LatentRequest, Stored};
+use super::{Files, LatentRequest, StoredPosterior};
 use crate::Error;
 use crate::job::{File, folder};
 
-/// The command, as the folder's marker has it.
 pub(super) const COMMAND: &str = "latent";
 
-/// The copy of the table.
 pub(super) const DATA: &str = "data.table";
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its inputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatentRun {
-    /// The table's name. Its ending determines the format.
+    /// The name of the table's file. Its extension determines the format.
     pub data: String,
-    /// Names of files in the prior and their copies in the folder.
+    /// The names of copies in the result folder, by the names of the files in the prior.
     pub files: BTreeMap<String, String>,
     /// The request.
     pub flags: LatentRequest,
 }
 
-/// A table as read.
+/// A table file as bytes.
 pub struct LatentData {
     /// The name of the table.
     pub name: String,
@@ -38,7 +36,7 @@ pub struct LatentData {
 }
 
 impl LatentData {
-    /// Reads the file of a table. `most` limits the decompressed bytes.
+    /// Reads a table file. `most` limits the number of bytes after decompression.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -50,7 +48,7 @@ impl LatentData {
         })
     }
 
-    /// The table.
+    /// Parses the table.
     ///
     /// # Errors
     /// Fails if the bytes are not a table.
@@ -58,7 +56,7 @@ impl LatentData {
         Ok(Table::parse(&self.bytes, &self.name)?)
     }
 
-    /// The table and the digest of its bytes, computed in parallel.
+    /// Parses the table and computes the digest of its bytes, in parallel.
     ///
     /// # Errors
     /// Fails if the bytes are not a table.
@@ -76,21 +74,22 @@ pub struct PriorFiles {
 }
 
 impl PriorFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, String> {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.read.borrow().get(file) {
             return Ok(bytes.clone());
         }
         if self.closed {
-            return Err(format!("the folder of the fit has no copy of `{file}`"));
+            return Err(Error::Input(format!(
+                "the folder of the fit has no copy of `{file}`"
+            )));
         }
-        let bytes = table::read_bytes(Path::new(file)).map_err(|e| e.to_string())?;
+        let bytes = table::read_bytes(Path::new(file))?;
         self.read
             .borrow_mut()
             .insert(file.to_owned(), bytes.clone());
         Ok(bytes)
     }
 
-    /// Copies for a folder, and their names, by the names in the prior.
     pub(super) fn copies(&self) -> (Vec<File<'static>>, BTreeMap<String, String>) {
         let (mut copies, mut names) = (Vec::new(), BTreeMap::new());
         for (i, (name, bytes)) in self.read.borrow().iter().enumerate() {
@@ -103,35 +102,36 @@ impl PriorFiles {
 }
 
 impl Files for PriorFiles {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::parse(&self.bytes(file)?, file)?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::parse(&self.bytes(file)?, file)?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::parse(&self.bytes(file)?, file)?)
     }
 }
 
-/// A stored run with its data and files.
+/// The folder of a stored run, with its data and files.
 pub struct LatentFolder {
     /// The folder.
     pub folder: RunDir,
-    /// Contents of the request's file.
+    /// The stored request.
     pub run: LatentRun,
     /// The table.
     pub data: LatentData,
-    /// The prior's files.
+    /// The files that the prior names.
     pub files: PriorFiles,
 }
 
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to such a fit, or one of its files is missing or damaged.
+/// Fails if the folder does not belong to a fit of a latent Gaussian model, or if one of its files is missing or
+/// damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;
@@ -153,11 +153,11 @@ pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     })
 }
 
-/// The posterior of a finished fit.
+/// Reads the posterior of a finished fit.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or the file is damaged.
-pub fn stored_posterior(run: &RunDir) -> Result<Stored, Error> {
+/// Fails if the fit has not finished, or if the file is damaged.
+pub fn stored_posterior(run: &RunDir) -> Result<StoredPosterior, Error> {
     let encoded = folder::approximation(run, "jensen latent fit")?;
-    Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+    StoredPosterior::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }

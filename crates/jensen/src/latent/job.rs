@@ -1,4 +1,4 @@
-//! The fit job that turns a table into a posterior.
+//! The fit job of latent Gaussian models.
 
 use jensen_data::Table;
 use jensen_math::simd::Simd;
@@ -8,26 +8,24 @@ use serde_json::json;
 use super::files::{COMMAND, DATA};
 use super::{
     Curve, Known, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made,
-    Page, PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, report_page,
-    summary,
+    Page, PriorFiles, StoredPosterior, TableModel, evidence, fit_table, fitted, predictions,
+    report_page, summary,
 };
 use crate::Error;
 use crate::job::{
     Around, Done, Evidence, File, Finished, Job, Judgement, Need, ResultFolder, carry_out, request,
 };
 
-/// The file of predictions for the fitted rows.
 const PREDICTIONS: &str = "predictions.csv";
 
 /// A fit of a latent Gaussian model that is ready to run.
 pub struct LatentJob<'a> {
     run: LatentRun,
-    /// The table's file, if it has one.
+    /// `None` for a table in memory.
     data: Option<&'a LatentData>,
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
-    /// The memory of a fit.
     bytes: u64,
     data_hash: String,
     build_seconds: f64,
@@ -36,7 +34,7 @@ pub struct LatentJob<'a> {
 /// Fits a latent Gaussian model to a table and passes the result to `then`.
 ///
 /// # Errors
-/// Fails for a request that is invalid or does not fit the table, and as [`carry_out`] does.
+/// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
 pub fn fit_latent<T>(
     mut run: LatentRun,
     data: &LatentData,
@@ -62,11 +60,11 @@ pub fn fit_latent<T>(
     carry_out(job, around).map(then)
 }
 
-/// Fits a latent Gaussian model to a table in memory. A table in memory has no file to copy, so this stores nothing,
-/// whatever `around` requests, and only passes the results to `then`.
+/// Fits a latent Gaussian model to a table in memory and passes the result to `then`. There is no file to copy, so the
+/// function stores nothing, whatever `around` requests.
 ///
 /// # Errors
-/// Fails for a request that is invalid or does not fit the table, and as [`carry_out`] does.
+/// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
 pub fn fit_latent_in_memory<T>(
     flags: LatentRequest,
     table: &Table,
@@ -99,7 +97,6 @@ pub fn fit_latent_in_memory<T>(
 }
 
 impl LatentJob<'_> {
-    /// The inputs of the evidence and the summary.
     fn shown<'a>(&'a self, made: &'a Finished<Self>) -> Made<'a> {
         let (learnt, known) = &made.output;
         Made {
@@ -242,7 +239,7 @@ impl Job for LatentJob<'_> {
     ) -> Vec<File<'a>> {
         let (model, (learnt, known)) = (self.model, &made.output);
         let begun = clock.seconds();
-        // Predictions of all rows take longer than some fits, so they are computed only if they are kept.
+        // The predictions of all rows take longer than some fits, so they are computed only if they are stored.
         let outcome = fitted(model, &known.predictors);
         let rows = predictions(model, &outcome, model.rows());
         let page = |summary: &LatentSummary| {
@@ -257,10 +254,10 @@ impl Job for LatentJob<'_> {
                 settings: request::listed(&self.run.flags),
             }))
         };
-        // Drawing takes the longest in this part, so it is timed by a run of it.
+        // Drawing the report takes most of the time here, so a first run measures it.
         let drawn = page(summary);
         summary.seconds.results = clock.seconds() - begun;
-        let stored = Stored::new(learnt);
+        let stored = StoredPosterior::new(learnt);
         vec![
             File::approximation(stored.encode()),
             File::of_bytes(PREDICTIONS, rows),
@@ -269,7 +266,7 @@ impl Job for LatentJob<'_> {
     }
 }
 
-/// Passes on bounds in the table's units.
+/// Converts the ELBO to the units of the table before another observer receives it.
 struct Outside<'a> {
     model: &'a TableModel,
     observer: &'a mut dyn Observer,

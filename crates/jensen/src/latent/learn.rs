@@ -10,67 +10,68 @@ use super::TableModel;
 use super::plain::{Comparison, compare};
 use crate::Error;
 
-/// Options for the treatment of hyperparameters.
+/// The treatment of hyperparameters in a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
     /// The settings of every fit.
     pub settings: Settings,
     /// Whether to learn the free hyperparameters. Otherwise they keep their starting values.
     pub learn: bool,
-    /// Whether to integrate over them. Otherwise they maximise the bound.
+    /// Whether to integrate over the free hyperparameters. Otherwise they maximise the bound.
     pub integrate: bool,
-    /// Number of searches. The first starts at the starting values, the others at random points around them.
+    /// The number of searches for hyperparameters. The first search starts at the starting values, and the others start
+    /// at random points around them.
     pub starts: u32,
-    /// Seed of the starting values.
+    /// The seed of the random starting points.
     pub seed: u64,
 }
 
 /// The posterior of the hyperparameters.
 #[derive(Clone, Debug)]
 pub struct Hyperposterior {
-    /// Log of the integral of exp(bound) over the hyperparameters, for responses in the model's units.
+    /// The logarithm of the integral of exp(bound) over the hyperparameters, for responses in the model's units.
     pub evidence: f64,
-    /// Difference from the result of another integration rule.
+    /// The difference between `evidence` and the result of another integration rule.
     pub error: f64,
     /// The marginal of each free hyperparameter, in the model's units.
     pub marginals: Vec<Marginal>,
-    /// The marginal of each quantity that they determine, in the model's units.
+    /// The marginal of each derived quantity, in the model's units.
     pub derived: Vec<Marginal>,
 }
 
 /// A fitted model with its hyperparameters, in the model's units.
 #[derive(Clone, Debug)]
 pub struct Learnt {
-    /// The prior's free hyperparameters.
+    /// The values of the prior's free hyperparameters.
     pub theta: Vec<f64>,
     /// The likelihood with its parameters.
     pub likelihood: Likelihood,
-    /// The fit.
+    /// The fit at these hyperparameters.
     pub fit: Fit,
-    /// Fits at the points of the hyperparameters' posterior, or a single one without integration.
+    /// The fits at the points of the hyperparameters' posterior. Without integration there is a single point.
     pub points: Vec<Point>,
-    /// The posterior of the hyperparameters, if they were integrated over.
+    /// The posterior of the hyperparameters, if the fit integrated over them.
     pub hyper: Option<Hyperposterior>,
-    /// The reason why a requested integration failed.
+    /// The reason why a requested integration failed, if it did.
     pub kept: Option<Kept>,
-    /// Tightness of the bound. `None` if the fit maximised the expectation itself in closed form.
+    /// The tightness of the bound. It is `None` if the fit maximised the expectation itself in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. Empty if no
+    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. It is empty if no
     /// hyperparameter is learnt or the bound is exact.
     pub misplaced: Vec<f64>,
-    /// The comparison with a plain model.
+    /// The comparison with a plain model, if there is one.
     pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
     /// The status at the end of the run.
     pub status: Status,
-    /// Iterations of the run: of the solver, or of the search for hyperparameters.
+    /// The number of iterations of the solver, or of the search for hyperparameters.
     pub iterations: u64,
-    /// Seconds in solvers.
+    /// The seconds that the solvers took.
     pub solver_seconds: f64,
 }
 
-/// Fits a model of a table and learns or fixes its free hyperparameters.
+/// Fits a model of a table. The free hyperparameters are fixed, learnt or integrated over, as `Learning` specifies.
 ///
 /// # Errors
 /// Returns the errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
@@ -120,7 +121,6 @@ pub fn fit_table(
     Ok(learnt)
 }
 
-/// The single point of a fit without integration.
 fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     Point {
         weight: 1.0,
@@ -134,7 +134,6 @@ fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     }
 }
 
-/// The marginals of the quantities that the prior's hyperparameters determine.
 fn derived(model: &TableModel, found: &Integrated) -> Vec<Marginal> {
     let ranges: Vec<Range> = Prior::parameters(model).iter().map(|p| p.range).collect();
     let quantities = model.assembled().derived().into_iter().enumerate();

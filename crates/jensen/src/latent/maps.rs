@@ -7,16 +7,14 @@ use super::posterior::moments as of_mixture;
 use super::summary::labels;
 use super::{Known, TableModel};
 
-/// Bands cover 95 % of a normal distribution.
+/// The half-width of a band that contains 95 % of a normal distribution, in standard deviations.
 const BAND: f64 = 1.96;
 
-/// Largest number of bars of a plot of effects.
 const BARS: usize = 80;
 
-/// A figure and its caption.
 pub(super) type Drawn = (Figure, String);
 
-/// Mean and standard deviation of a part's latent variables, in one of `times` copies.
+/// Returns the means and standard deviations of the latent variables of a part, in copy number `copy` of `times`.
 fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
     let each = piece.latents.clone().map(|l| {
         let (mean, variance) = of_mixture(&known.latents, l * times + copy);
@@ -25,7 +23,6 @@ fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>
     each.unzip()
 }
 
-/// The figures of all parts.
 pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]) -> Vec<Drawn> {
     let times = model.likelihood().predictors();
     let mut drawn = Vec::new();
@@ -45,7 +42,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                 }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {
-                        // The first row of a map is its lowest.
+                        // The first row of the heat map is drawn at the bottom.
                         (0..lattice.rows)
                             .rev()
                             .flat_map(|r| (0..lattice.columns).map(move |c| (r, c)))
@@ -98,7 +95,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
 
 fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) -> Drawn {
     let (height, width) = (rows as f64, columns as f64);
-    // The panel has the shape of the grid, plus space for axes and the colour scale.
+    // The panel has the aspect ratio of the grid, with additional space for the axes and the colour scale.
     let scale = (420.0 / width).min(420.0 / height);
     let map = HeatMap::new(
         format!("{title}: {what}"),
@@ -138,7 +135,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     order.sort_by(|a, b| mean[*a].total_cmp(&mean[*b]).then(a.cmp(b)));
     let hidden = order.len().saturating_sub(BARS);
     if hidden > 0 {
-        // The largest effects of either sign.
+        // Half of the bars show the largest effects and half the smallest.
         let half = BARS / 2;
         order = [&order[..half], &order[order.len() - half..]].concat();
     }
@@ -169,7 +166,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     (Figure::new("").panel(chart), caption)
 }
 
-/// The model has no shapes of regions, so the plot draws neighbours close together.
+/// The model has no shapes of regions, so the figure draws neighbours close together.
 fn regions(
     title: &str,
     piece: &Piece,
@@ -213,7 +210,7 @@ fn regions(
                 .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            // One colour on each side of the middle, or one colour in total, from faint to full.
+            // Effects with a sign have one colour on each side of zero, and others a single colour, from faint to full.
             let step = k as f64 / (CLASSES - 1) as f64;
             let (colour, opacity) = match signed {
                 true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),
@@ -235,8 +232,8 @@ fn regions(
     ]
 }
 
-/// Positions for the nodes of a graph: each near the mean of its neighbours, by the two smoothest non-constant
-/// eigenvectors of the random walk, from orthogonal iteration.
+/// Computes positions for the nodes of a graph such that each node is near the mean of its neighbours. The positions
+/// are the two smoothest non-constant eigenvectors of the random walk, computed by orthogonal iteration.
 fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.nodes();
     let degree: Vec<f64> = (0..n)
@@ -252,7 +249,7 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let mut columns: Vec<Vec<f64>> = vec![
         vec![1.0; n],
         (0..n).map(|i| i as f64).collect(),
-        // Another order of the same numbers, by the golden ratio.
+        // Multiples of the golden ratio give a second starting vector in another order.
         (0..n)
             .map(|i| (i as f64 * 0.618_033_988_749_895).fract())
             .collect(),
@@ -275,7 +272,7 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
             let moved: Vec<f64> = (0..n)
                 .map(|i| {
                     let around: f64 = graph.neighbours(i).iter().map(|j| column[*j]).sum();
-                    // Half a step: the walk's negative eigenvalues stay small.
+                    // A lazy walk, which moves with probability ½, has no negative eigenvalues.
                     0.5 * (column[i] + around / degree[i])
                 })
                 .collect();
@@ -289,7 +286,6 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Linear predictors against a single input of a Gaussian process.
 fn inputs(model: &TableModel, known: &Known, column: &str, copy: usize) -> Option<Drawn> {
     let times = model.likelihood().predictors();
     let x = model.input(column)?;

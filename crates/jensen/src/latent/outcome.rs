@@ -7,48 +7,47 @@ use jensen_math::special::{inv_phi, log_sum_exp_slice};
 use rayon::prelude::*;
 
 use super::posterior::{moments, quantile};
-use super::{Part, Rows, TableModel};
+use super::{ObservedRows, Part, TableModel};
 
-/// Nodes of the quadrature over a linear predictor.
 const NODES: usize = 64;
 
-/// Groups of a calibration plot.
 const GROUPS: usize = 10;
 
-/// Observations of some rows under a fitted model.
+/// The predictive distribution of the observations in some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedRows {
-    /// Mean and variance of every linear predictor, row by row.
+    /// The mean and variance of every linear predictor, row by row.
     pub predictor: Vec<(f64, f64)>,
-    /// Linear predictors of a row.
+    /// The number of linear predictors per row.
     pub times: usize,
-    /// Mean of the observation: a probability, an expected count, a mean. One per category for multinomial rows.
+    /// The mean of each observation, such as a probability or an expected count. A multinomial row has one mean per
+    /// category.
     pub mean: Vec<Vec<f64>>,
-    /// The 5 % and 95 % quantiles of that mean under the posterior; NaN for multinomial rows.
+    /// The 5 % and 95 % quantiles of that mean under the posterior. They are NaN for multinomial rows.
     pub interval: Vec<(f64, f64)>,
-    /// The 5 % and 95 % quantiles of the observation itself; NaN for binary and multinomial rows.
+    /// The 5 % and 95 % quantiles of the observation itself. They are NaN for binary and multinomial rows.
     pub predictive: Vec<(f64, f64)>,
-    /// Responses, NaN where unknown.
+    /// The responses, NaN if unknown.
     pub response: Vec<f64>,
-    /// Numbers of trials.
+    /// The numbers of trials.
     pub trials: Vec<f64>,
-    /// Log predictive density of each response in nats; NaN if unknown.
+    /// The log predictive density of each response in nats, NaN if the response is unknown.
     pub log_density: Vec<f64>,
 }
 
-/// Predictions and observations of a group.
+/// The predictions and observations of a group of rows with similar predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Mean prediction.
+    /// The mean prediction.
     pub predicted: f64,
-    /// Mean observation.
+    /// The mean observation.
     pub observed: f64,
-    /// Standard error of the mean observation.
+    /// The standard error of the mean observation.
     pub error: f64,
 }
 
 impl PredictedRows {
-    /// Mean log predictive density in nats per observation, where responses are known.
+    /// Returns the mean log predictive density of the known responses, in nats per observation.
     pub fn log_predictive(&self) -> Option<f64> {
         let known: Vec<f64> = (self.log_density.iter().copied())
             .filter(|x| !x.is_nan())
@@ -57,7 +56,7 @@ impl PredictedRows {
         (n > 0.0).then(|| jensen_math::sum::pairwise_sum(&known) / n)
     }
 
-    /// Share of responses that equal the most probable category, for binary and multinomial responses.
+    /// Returns the share of responses that equal the most probable category, for binary and multinomial responses.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
         let best = |mean: &[f64]| match likelihood.response() {
             Response::Binary => Some(f64::from(mean[0] > 0.5)),
@@ -79,7 +78,7 @@ impl PredictedRows {
         (known > 0.0).then(|| right / known)
     }
 
-    /// Rows with known responses in groups of similar predictions; empty for multinomial ones.
+    /// Groups the rows with known responses by their predictions. The result is empty for multinomial rows.
     pub fn calibration(&self) -> Vec<Bin> {
         if self.times > 1 {
             return Vec::new();
@@ -111,10 +110,10 @@ impl PredictedRows {
     }
 }
 
-/// The predictive distribution of observations with mixtures as linear predictors. The linear predictors of a
-/// multinomial row are treated as independent. Quantiles of the observation come from a normal linear predictor with
-/// the mixture's mean and variance, at the parts' mean parameters.
-pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
+/// Computes the predictive distribution of observations whose linear predictors have mixture distributions. The linear
+/// predictors of a multinomial row are treated as independent. Quantiles of the observation come from a normal linear
+/// predictor with the mean and variance of the mixture, and from the weighted mean of the likelihood's parameters.
+pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
     let rows = at.response.len();
@@ -192,7 +191,6 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
     out
 }
 
-/// A likelihood at the mean of the parts' parameters.
 pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     let likelihood = parts[0].likelihood;
     let mut values = vec![0.0; likelihood.parameters().len()];
@@ -206,12 +204,12 @@ pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     likelihood.with_values(&values)
 }
 
-/// The outcome of the fitted rows, with these linear predictors.
+/// Computes the predictive distribution of the fitted rows from the parts of their linear predictors.
 pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
     outcome(model, predictors, model.observed())
 }
 
-/// Points of a standard normal distribution in several dimensions, for probabilities of categories.
+/// Points of a standard normal distribution in several dimensions, for the probabilities of categories.
 struct PointSet {
     points: Vec<Vec<f64>>,
 }
@@ -227,7 +225,7 @@ impl PointSet {
         Self { points }
     }
 
-    /// Probabilities of the categories, the reference last.
+    /// The reference category comes last.
     fn probabilities(&self, moments: &[(f64, f64)]) -> Vec<f64> {
         let mut total = vec![0.0; moments.len() + 1];
         let mut eta = vec![0.0; moments.len() + 1];

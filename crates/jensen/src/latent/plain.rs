@@ -1,4 +1,4 @@
-//! A baseline model, scored by its predictions of each observation from the others.
+//! Baseline models, scored by the predictions of each observation from the others.
 
 use std::sync::Arc;
 
@@ -13,53 +13,52 @@ use serde::{Deserialize, Serialize};
 use super::TableModel;
 use crate::Error;
 
-/// Prior variance of a plain model's effects: next to flat, as responses and columns have unit variance.
+/// The prior variance of the effects. The prior is almost flat, because responses and columns have unit variance.
 const FLAT: f64 = 1000.0;
 
-/// Largest number of values in a linear model's columns.
 const MOST: usize = 10_000_000;
 
-/// The probability of rejecting a correct fit, shared between the two plain models.
+/// The probability of rejecting a correct fit, which the two bounds share.
 const CHANCE: f64 = 0.01;
 
-/// Comparison of a fit with a plain model.
+/// The comparison of a fit with a plain model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The plain model: `an intercept alone`, `least squares`, ….
+    /// The name of the plain model, such as `an intercept alone` or `least squares`.
     pub model: String,
-    /// Its mean log predictive density of an observation given the others, in nats.
+    /// The mean log predictive density of an observation given the others under the plain model, in nats.
     pub plain: f64,
-    /// The value of the fit.
+    /// The same density under the fit.
     pub own: f64,
-    /// The standard error of their difference.
+    /// The standard error of the difference between the two densities.
     pub error: f64,
-    /// Observations.
+    /// The number of observations.
     pub observations: usize,
-    /// Number of columns that the prior of the fit uses.
+    /// The number of columns that the prior of the fit uses.
     pub columns: usize,
 }
 
 impl Comparison {
-    /// Whether the fit predicts worse by more than chance and by more than the cost of columns without an effect.
+    /// Returns whether the fit predicts worse than the plain model by more than chance and the cost of columns without
+    /// an effect explain.
     ///
-    /// The difference must exceed two bounds on chance. Under the right model, the ratio of another model's density of
-    /// all observations to its own has expectation 1, so it exceeds 1/p with probability at most p (Markov's
-    /// inequality). The sums of the predictive densities of the observations estimate both. The sum of differences has
-    /// a standard error, but this error is too small if both models predict alike (Sivula, Magnusson, Matamoros and
-    /// Vehtari 2020): of 200 tables drawn from second-order walks it alone rejected 6. A column without an effect gains
-    /// half a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so
-    /// it costs at most one nat.
+    /// The difference must exceed two bounds on chance. The first is its standard error. It is too small if both models
+    /// predict alike (Sivula, Magnusson, Matamoros and Vehtari 2020): of 200 tables drawn from second-order walks it
+    /// alone rejected 6. The second uses the ratio of another model's density of all observations to the density under
+    /// the right model. This ratio has expectation 1, so it exceeds 1/p with probability at most p (Markov's
+    /// inequality). The sums of the predictive densities of the observations estimate both densities. A column without
+    /// an effect gains half a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat
+    /// (Akaike 1974), so it costs at most one nat.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;
         let errors = jensen_math::special::inv_phi(1.0 - share);
         let nats = self.columns as f64 - share.ln();
-        // A score of NaN is not better than any other.
+        // The negation rejects a fit whose score is NaN.
         !(behind <= errors * self.error || behind * self.observations as f64 <= nats)
     }
 }
 
-/// A prior without hyperparameters.
 struct Given(Structure);
 
 impl Prior for Given {
@@ -76,8 +75,8 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of an intercept alone and a linear model of its prior's columns. `None` if
-/// observations are categories, or no plain model can be fitted.
+/// Compares a fit with the better of two plain models: an intercept alone, and a linear model of the columns that its
+/// prior uses. The result is `None` if observations are categories or no plain model can be fitted.
 ///
 /// # Errors
 /// Fails if a column cannot be read.
@@ -136,7 +135,6 @@ pub(super) fn compare(
     }))
 }
 
-/// The scores of a plain model with this design; `None` if it cannot be fitted.
 fn score(model: &TableModel, at: &LatentModel, design: Dense) -> Option<Vec<f64>> {
     let prior = Given(Structure {
         mean: vec![0.0; design.cols],
@@ -192,7 +190,7 @@ mod tests {
             comparison.is_worse()
         };
         assert!(worse(112.0, 13.0) && worse(8.0, 2.7));
-        // Two models with similar predictions have small differences, which vary little between rows.
+        // If two models have similar predictions, their differences are small and vary little between rows.
         assert!(!worse(2.2, 9.5));
         assert!(!worse(112.0, 2.0) && !worse(-5.0, 3.0));
         assert!(worse(f64::NAN, 1.0));

@@ -1,23 +1,22 @@
-//! The posterior of a fit: a mixture over hyperparameters, in the table's units.
+//! The posterior of a fit as a mixture over hyperparameters, in the units of the table.
 
 use jensen_data::Table;
 use jensen_latent::{Likelihood, mixture_quantile, read};
 
-use super::{Files, Learnt, Rows, Stored, TableModel};
+use super::{Files, Learnt, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 
-/// A fit at one point of the hyperparameters, with its share.
+/// A component of the mixture, which is the fit at one point of the hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The weight of the point in the mixture. The weights sum to 1.
     pub weight: f64,
-    /// The likelihood with its parameters there.
+    /// The likelihood with its parameters at the point.
     pub likelihood: Likelihood,
-    /// Means and variances of the requested quantities.
+    /// The means and variances of the requested quantities at the point.
     pub moments: Vec<(f64, f64)>,
 }
 
-/// Mean and variance of a mixture at one point.
 pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     let mean: f64 = parts.iter().map(|p| p.weight * p.moments[at].0).sum();
     let spread = |p: &Part| {
@@ -27,7 +26,6 @@ pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     (mean, parts.iter().map(spread).sum())
 }
 
-/// A quantile of a mixture at one point.
 pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
     let means: Vec<f64> = parts.iter().map(|part| part.moments[at].0).collect();
@@ -40,17 +38,17 @@ pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
 /// The posterior of latent variables and linear predictors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// Latent variables.
+    /// The latent variables.
     pub latents: Vec<Part>,
-    /// Linear predictors, offsets included.
+    /// The linear predictors, including offsets.
     pub predictors: Vec<Part>,
 }
 
 impl Known {
-    /// The selection of a fit.
+    /// Reads the posterior of a fit.
     ///
     /// # Errors
-    /// Returns errors of [`jensen_latent::read`].
+    /// Returns the errors of [`jensen_latent::read`].
     pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
         let readout = model.readout();
         let (mut latents, mut predictors) = (Vec::new(), Vec::new());
@@ -61,7 +59,7 @@ impl Known {
                 likelihood: model.outside(point.likelihood),
                 moments,
             };
-            // Under a Gaussian process the latent variables belong to distinct rows, so predictors show them.
+            // The latent variables of a Gaussian process belong to distinct rows, so the predictors show them.
             latents.push(part(match readout.scale.is_empty() {
                 true => Vec::new(),
                 false => read(&at, &point.fit, &readout)?,
@@ -78,18 +76,18 @@ impl Known {
     }
 }
 
-/// The linear predictors of rows of another table, with offsets and the effects of rows and groups that are not in the
-/// fit, and the observations of the rows.
+/// Computes the linear predictors of the rows of another table, and the observations of the rows. The predictors
+/// include offsets and the effects of rows and groups that are not in the fit.
 ///
 /// # Errors
-/// Fails as [`jensen_latent::predict`] does, and for a row outside the domain of the prior.
+/// Returns the errors of [`jensen_latent::predict`], and an error if a row is outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
-    stored: &Stored,
+    stored: &StoredPosterior,
     table: &Table,
     rows: &[usize],
     files: &dyn Files,
-) -> Result<(Vec<Part>, Rows), Error> {
+) -> Result<(Vec<Part>, ObservedRows), Error> {
     let seen = model.rows_of(table, rows)?;
     let times = model.likelihood().predictors();
     let mut parts = Vec::with_capacity(stored.points.len());

@@ -1,10 +1,10 @@
-//! Predictions as a table.
+//! The predictions of rows as a table.
 
 use std::fmt::Write;
 
 use super::{PredictedRows, TableModel};
 
-/// Predictions of rows as CSV; `rows` are their numbers in the table, from 0.
+/// Formats the predictions of rows as CSV. `rows` contains the row numbers in the table, from 0.
 pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
     let times = outcome.times;
     let quantiles = model.likelihood().has_quantiles();

@@ -10,15 +10,14 @@ use serde_json::Value;
 use super::{Known, LatentSummary, PredictedRows, TableModel, maps};
 use crate::job;
 
-/// Rows in the page's table. `fit.json` has all.
 const ROWS: usize = 200;
 
-/// The records of a run, against iterations.
+/// The bound and the gap of a run against iterations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// The bound.
+    /// The bound at each iteration.
     pub bound: Vec<(f64, f64)>,
-    /// The duality gap, if there is one.
+    /// The duality gap at each iteration, if there is one.
     pub gap: Vec<(f64, f64)>,
 }
 
@@ -63,7 +62,6 @@ fn run(curve: &Curve) -> Exhibit {
     }
 }
 
-/// Predictions against observations.
 fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     let binned = outcome.calibration();
     if binned.len() < 2 {
@@ -105,10 +103,9 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     })
 }
 
-/// Largest number of data points of a picture.
 const POINTS: usize = 3000;
 
-/// The data with the fitted curve, if the model is a curve over one column.
+/// Plots the data with the fitted curve, if the model is a curve over one column.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
     let (likelihood, seen) = (model.likelihood(), model.observed());
@@ -125,7 +122,7 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
         .x(Axis::new(column))
         .y(Axis::new(model.response()))
         .sized(640.0, 360.0);
-    // The mean of returns is 0, so the plot shows their standard deviation.
+    // The mean of returns is 0, so the figure shows their standard deviation.
     if likelihood != Likelihood::stochastic_volatility() {
         let band = order.iter().map(|i| {
             let (low, high) = outcome.interval[*i];
@@ -157,27 +154,26 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     })
 }
 
-/// The contents of the report.
+/// The contents of the report of a fit.
 pub struct Page<'a> {
     /// The model.
     pub model: &'a TableModel,
     /// The posterior of latent variables and linear predictors.
     pub known: &'a Known,
-    /// The fit in numbers.
+    /// The contents of `fit.json`.
     pub summary: &'a LatentSummary,
     /// The records of the run.
     pub curve: &'a Curve,
     /// The fitted observations.
     pub outcome: &'a PredictedRows,
-    /// Graphs of parts, by the name of the part.
+    /// The graphs of parts, by the names of the parts.
     pub graphs: &'a [(String, Graph)],
     /// The name of the data.
     pub data: &'a str,
-    /// Settings: name and value.
+    /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
 }
 
-/// A few numbers that describe the fit.
 fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
         "Bound",
@@ -239,7 +235,6 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     })
 }
 
-/// The first rows of the latent variables.
 fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
     let rows = summary.parameters.iter().take(ROWS).map(|p| {
         let numbers = [p.mean, p.sd, p.q05, p.q95].map(|x| format!("{x:.4}"));
@@ -262,7 +257,6 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
     })
 }
 
-/// Maps, calibration, the run, and tables: the sections with content.
 fn sections(page: &Page<'_>) -> Vec<Section> {
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),

@@ -1,4 +1,4 @@
-//! The user's request, as text.
+//! The specification of a latent Gaussian model as text.
 
 use jensen_latent::prior::{Distribution, Spec};
 use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A latent Gaussian model of a table, in the user's words.
+/// The specification of a latent Gaussian model of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSpec {
-    /// The prior, as in `gp(rbf, lengthscale=2.7)`.
+    /// The prior, such as `gp(rbf, lengthscale=2.7)`.
     pub prior: String,
-    /// The likelihood, as in `gaussian(variance=0.1)`; parameters without a value start at their defaults and are
+    /// The likelihood, such as `gaussian(variance=0.1)`. Parameters without a value start at their defaults and are
     /// learnt.
     pub likelihood: String,
     /// The bound. The default is the first bound of the likelihood.
     pub bound: Option<String>,
-    /// The response column; the last by default.
+    /// The response column. The default is the last column.
     pub response: Option<String>,
     /// The column of exposures.
     pub exposure: Option<String>,
-    /// The column of numbers of trials.
+    /// The column with the numbers of trials.
     pub trials: Option<String>,
     /// The column that is added to the linear predictor.
     pub offset: Option<String>,
@@ -30,10 +30,10 @@ pub struct LatentSpec {
 }
 
 impl LatentSpec {
-    /// The bound, or the likelihood's default.
+    /// Returns the bound, or the default of the likelihood.
     ///
     /// # Errors
-    /// Fails if the bound does not exist, or it is not available for the likelihood.
+    /// Fails if there is no such bound, or if it is not available for the likelihood.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -52,10 +52,6 @@ impl LatentSpec {
 }
 
 impl LatentSpec {
-    /// Rejects columns that the likelihood cannot use.
-    ///
-    /// # Errors
-    /// Fails if there is such a column.
     pub(super) fn check_columns(&self, likelihood: Likelihood) -> Result<(), Error> {
         let sized = likelihood.sized_by();
         for (flag, what, given, own) in [
@@ -81,22 +77,19 @@ impl LatentSpec {
     }
 }
 
-/// A parsed likelihood, in the units of the table's response.
+/// The parameters are in the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// The likelihood with the given values, and defaults for the others.
+    /// Parameters without a given value have their defaults.
     pub(super) likelihood: Likelihood,
-    /// The parameters that are learnt.
     pub(super) free: Vec<bool>,
-    /// The parameters with a given value.
     given: Vec<bool>,
-    /// The priors that the user gave.
     priors: Vec<Option<Distribution>>,
 }
 
 impl Parsed {
-    /// The likelihood for responses that are measured in `scale`: given values are in the table's units, and default
-    /// values in these.
+    /// Returns the likelihood for responses in units of `scale`. Given values are converted from the units of the
+    /// table. Default values apply to the scaled responses.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
         let values = self.likelihood.values();
         let inside = values
@@ -109,7 +102,6 @@ impl Parsed {
         likelihood.with_values(&inside.collect::<Vec<_>>())
     }
 
-    /// The prior of parameter `k` of such a likelihood.
     pub(super) fn density(&self, k: usize, scale: f64) -> PriorDensity {
         match &self.priors[k] {
             None => self.likelihood.prior_of(k).clone(),
@@ -121,18 +113,17 @@ impl Parsed {
     }
 }
 
-/// Parses a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and reports its
-/// free parameters: those without a value and those with `~`. The number of categories of `multinomial` comes from the
-/// data.
+/// Parses a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`. The function
+/// also returns whether each parameter is free. A parameter is free if it has no value or has a `~`. The number of
+/// categories of `multinomial` comes from the data.
 ///
 /// # Errors
-/// Fails if the likelihood or a parameter does not exist, or a value is not positive.
+/// Fails if the likelihood or a parameter does not exist, or if a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
     let parsed = read_likelihood(text)?;
     Ok((parsed.likelihood, parsed.free))
 }
 
-/// Reads a likelihood with the priors of its parameters.
 pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     let failed = |message: String| Error::Input(format!("likelihood `{text}`: {message}"));
     let fail = |message: String| Err(failed(message));

@@ -9,7 +9,7 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Default limit on iterations. Solvers stop long before.
+/// Solvers stop long before this limit.
 const MAX_ITERS: u64 = 100_000;
 
 #[cfg(feature = "clap")]
@@ -123,7 +123,7 @@ fn parse_solver(text: &str) -> Result<String, String> {
 }
 
 impl LatentRequest {
-    /// The request.
+    /// Returns the specification of the model.
     pub fn request(&self) -> LatentSpec {
         LatentSpec {
             prior: self.prior.clone().unwrap_or_default(),
@@ -137,7 +137,7 @@ impl LatentRequest {
         }
     }
 
-    /// The settings of the solver.
+    /// Returns the settings of the solver.
     pub fn settings(&self) -> Settings {
         let usual = Settings::default();
         Settings {
@@ -149,7 +149,7 @@ impl LatentRequest {
         }
     }
 
-    /// The treatment of hyperparameters.
+    /// Returns the treatment of hyperparameters.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
@@ -160,7 +160,6 @@ impl LatentRequest {
         }
     }
 
-    /// The budget of a run.
     pub(super) fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -168,7 +167,7 @@ impl LatentRequest {
         }
     }
 
-    /// Rejects settings without an effect.
+    /// Checks that every given setting has an effect.
     ///
     /// # Errors
     /// Fails if a setting has no effect.

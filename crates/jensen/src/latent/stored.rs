@@ -6,14 +6,12 @@ use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
 use super::Learnt;
 use crate::Error;
 
-/// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "latent";
 
-/// The part of a fit that predictions need besides its request and its table: the points of the hyperparameters
-/// with the dual solutions.
+/// The part of a fit that predictions need in addition to its request and its table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    /// Points of the hyperparameters' posterior.
+pub struct StoredPosterior {
+    /// The points of the hyperparameters' posterior.
     pub points: Vec<StoredPoint>,
 }
 
@@ -22,16 +20,16 @@ pub struct Stored {
 pub struct StoredPoint {
     /// The weight of the point in the mixture.
     pub weight: f64,
-    /// The prior's free hyperparameters.
+    /// The values of the prior's free hyperparameters.
     pub theta: Vec<f64>,
-    /// The likelihood with its parameters.
+    /// The likelihood with its parameters at the point.
     pub likelihood: Likelihood,
-    /// The dual's solution.
+    /// The solution of the dual.
     pub dual: Warm,
 }
 
-impl Stored {
-    /// The stored part of a fit.
+impl StoredPosterior {
+    /// Returns the stored part of a fit.
     pub fn new(learnt: &Learnt) -> Self {
         let points = learnt.points.iter().map(|point| StoredPoint {
             weight: point.weight,
@@ -49,10 +47,10 @@ impl Stored {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), self.save()).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not such a fit.
+    /// Fails if the bytes are damaged, have another format version or are not a stored posterior.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));
@@ -64,7 +62,7 @@ impl Stored {
     }
 }
 
-impl Snapshot for Stored {
+impl Snapshot for StoredPosterior {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.set("points", self.points.len());

@@ -1,4 +1,4 @@
-//! A fit in numbers: `fit.json`.
+//! The contents of `fit.json` of a latent Gaussian model.
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Covariate, Index, Piece, Reader};
@@ -11,108 +11,110 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
-/// Largest error of basis functions, in variances of their process: about 5 % of standard deviations.
+/// The largest error of basis functions as a share of the variance of their process. It changes standard deviations by
+/// about 5 %.
 const TRUNCATION: f64 = 0.1;
 
-/// Largest number of listed latent variables of a part.
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameter {
-    /// `gp.lengthscale`, `likelihood.variance`, ….
+    /// The name, such as `gp.lengthscale` or `likelihood.variance`.
     pub name: String,
-    /// The value of the hyperparameter, or the median if it was integrated over.
+    /// The value, or the posterior median if the fit integrated over the hyperparameter.
     pub value: f64,
-    /// Whether it was learnt. Otherwise it is fixed or at its starting value.
+    /// Whether the fit learnt the value. Otherwise the value was given or is the starting value.
     pub learnt: bool,
-    /// The mean of its posterior.
+    /// The posterior mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// The standard deviation.
+    /// The posterior standard deviation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// The 5 % quantile.
+    /// The 5 % quantile of the posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q05: Option<f64>,
-    /// The 95 % quantile.
+    /// The 95 % quantile of the posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
-    /// The shift by the exact bound, in its standard deviations; absent if the bound is exact.
+    /// The shift under the exact bound, in posterior standard deviations. It is absent if the bound is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misplaced: Option<f64>,
 }
 
-/// Wall-clock seconds of the parts of a fit.
+/// The wall-clock seconds of the parts of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSeconds {
-    /// Reading the data and building the prior and the design.
+    /// Seconds for reading the data and building the prior and the design.
     pub build: f64,
-    /// The fit, hyperparameters included.
+    /// Seconds for the fit, including hyperparameters.
     pub fit: f64,
-    /// Predictions and reports.
+    /// Seconds for predictions and reports.
     pub results: f64,
 }
 
-/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite are
-/// `null`.
+/// The contents of `fit.json` of a latent Gaussian model. The names and meanings of the fields are stable. Later
+/// versions may add fields at the end. Numbers that are not finite are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
-    /// The end of the run and the reasons not to trust its result. `converged` means that the gap or the estimated
-    /// improvement is below the tolerance, also for learnt hyperparameters.
+    /// The status and the verdict. `converged` means that the gap or the estimated improvement is below the tolerance,
+    /// also for learnt hyperparameters.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(y) at the hyperparameters' mode in nats, with all constants.
+    /// The lower bound on log p(y) at the mode of the hyperparameters, in nats, with all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// Upper bound on the remaining rise at these hyperparameters, from the dual; `null` without a convex dual.
+    /// An upper bound on the remaining increase at these hyperparameters, from the dual. It is `null` if the bound has
+    /// no convex dual.
     pub gap: Option<f64>,
-    /// Seconds in the solver.
+    /// The seconds that the solver took.
     pub solver_seconds: f64,
-    /// A second copy of the bound, which has no Monte-Carlo error.
+    /// A copy of `bound`, under the name that other fits use. It has no Monte-Carlo error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// The objective: `exact`, `tilted`, ….
+    /// The bound on the expected log likelihood, such as `exact` or `tilted`.
     pub objective: String,
-    /// The solver.
+    /// The name of the solver.
     pub solver: String,
-    /// The likelihood.
+    /// The name of the likelihood.
     pub likelihood: String,
-    /// The prior as given.
+    /// The prior as the user specified it.
     pub prior: String,
-    /// Observations.
+    /// The number of observations.
     pub observations: usize,
-    /// Latent variables.
+    /// The number of latent variables.
     pub dim: usize,
-    /// Iterations of the solver, including those of the search for hyperparameters.
+    /// The number of iterations of the solver, including those of the search for hyperparameters.
     pub iterations: u64,
-    /// Seconds by stage.
+    /// The seconds of the parts of the fit.
     pub seconds: LatentSeconds,
-    /// Seed of the run; restarts use it.
+    /// The seed of the run, which restarts use.
     pub seed: u64,
-    /// Version of Jensen.
+    /// The version of Jensen.
     pub version: String,
-    /// All hyperparameters.
+    /// All hyperparameters, including fixed ones.
     pub hyperparameters: Vec<Hyperparameter>,
-    /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
+    /// The posterior of covariates' effects, of groups and of fields with up to 1000 nodes. For a Gaussian process it
+    /// is the posterior of the linear predictors.
     pub parameters: Vec<ParameterSummary>,
-    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation. `null` if the fit maximised an
-    /// expectation with a closed form.
+    /// The excess of the bound on `E[−log p]` over the expectation, in nats per observation. It is `null` if the fit
+    /// maximised an expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
-    /// Quadrature error of the exact expectation, in nats per observation.
+    /// The quadrature error of the exact expectation, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
-    /// Median ratio of the standard deviations of the linear predictors to those under the exact expectation.
+    /// The median ratio of the standard deviations of the linear predictors to those under the exact expectation.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
-    /// The bound integrated over the hyperparameters, if they were integrated.
+    /// The logarithm of the integral of exp(bound) over the hyperparameters, if the fit integrated over them.
     #[serde(default)]
     pub evidence: Option<f64>,
-    /// Difference from the result of another integration rule.
+    /// The difference between `evidence` and the result of another integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// Comparison with a plain model, in nats per observation, each predicted from the others.
+    /// The comparison with a plain model, in nats per observation. Each observation is predicted from the others.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }
@@ -121,30 +123,28 @@ fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
-/// The inputs of a summary.
+/// The fit from which a summary is computed.
 pub struct Made<'a> {
     /// The model.
     pub model: &'a TableModel,
-    /// The fit.
+    /// The fit with its hyperparameters.
     pub learnt: &'a Learnt,
-    /// Its text.
+    /// The posterior of latent variables and linear predictors.
     pub known: &'a Known,
     /// The settings of the solver.
     pub settings: Settings,
-    /// Seconds by stage.
+    /// The seconds of the parts of the fit.
     pub seconds: LatentSeconds,
     /// The seed.
     pub seed: u64,
 }
 
-/// A mixture as a row of the table.
 fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
     let (mean, variance) = moments(parts, at);
     let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
     ParameterSummary::of(name, mean, variance.sqrt(), quantiles)
 }
 
-/// Names of the latent variables of a part, in order.
 pub(super) fn labels(piece: &Piece) -> Vec<String> {
     let nodes = node_labels(piece);
     if piece.is_plain() {
@@ -166,7 +166,6 @@ pub(super) fn labels(piece: &Piece) -> Vec<String> {
     nodes.iter().flat_map(both).collect()
 }
 
-/// Names of the nodes of a part, in order.
 fn node_labels(piece: &Piece) -> Vec<String> {
     let count = piece.nodes();
     let numbered = || {
@@ -213,7 +212,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         }
         return rows;
     }
-    // Effects of covariates come first, because readers look for them.
+    // The effects of covariates come first, because readers look for them.
     let effect = |p: &&Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let others = pieces
         .iter()
@@ -231,7 +230,6 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     rows
 }
 
-/// The reasons against a bound at its maximum.
 fn looseness(made: &Made<'_>) -> Vec<Reason> {
     let Some(tightness) = made.learnt.tightness else {
         return Vec::new();
@@ -276,7 +274,6 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     reasons
 }
 
-/// The reasons to distrust a fit that follow from the comparison with a plain model.
 fn behind(made: &Made<'_>) -> Option<Reason> {
     let plain = made
         .learnt
@@ -293,7 +290,7 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
     ))
 }
 
-/// The reasons against basis functions that do not represent their process.
+/// Returns the reasons to distrust basis functions that do not represent their process.
 fn truncated(made: &Made<'_>) -> Vec<Reason> {
     let assembled = made.model.assembled();
     let at_mode = assembled.truncation(&made.learnt.theta).unwrap_or_default();
@@ -325,7 +322,7 @@ fn truncated(made: &Made<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// The evidence of a fit.
+/// Returns the evidence for the verdict on a fit.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
     let settings = model.settings();
@@ -354,7 +351,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
              Intervals are conditional on that mode"
         ));
     }
-    // If the search for hyperparameters has finished, the status is the solver's.
+    // If the search for hyperparameters has finished, the status is that of the solver.
     let status = match learnt.status.is_converged() {
         true => &fit.status,
         false => &learnt.status,
@@ -394,7 +391,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     evidence
 }
 
-/// All hyperparameters, in the table's units.
+/// Returns values in the units of the table.
 fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let learnt = made.learnt;
     let settings = made.model.settings();
@@ -442,7 +439,7 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     rows
 }
 
-/// The summary of a fit.
+/// Returns the contents of `fit.json`.
 pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
     let tightness = learnt.tightness;

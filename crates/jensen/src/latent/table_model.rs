@@ -1,4 +1,4 @@
-//! A request on a table: the observed rows, their design, and predictions for other tables.
+//! A specification bound to a table: observed rows, design, and predictions for other tables.
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
@@ -16,57 +16,54 @@ use super::view::{Files, View};
 use super::{LatentSpec, Learning};
 use crate::Error;
 
-/// Bytes of the process before a fit, measured.
+/// The bytes of the process before a fit, measured.
 const PROCESS: u64 = 32 << 20;
 
-/// Measured number of square matrices of a Gaussian process's size that a fit has in memory at once: with fixed and
-/// learnt hyperparameters, each without and with rows that share an input.
+/// The measured number of square matrices that a fit of a Gaussian process has in memory at once. The first index is
+/// whether hyperparameters are learnt, and the second is whether rows share an input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
-/// Observations of the rows of a table, in the table's units.
+/// The observations of some rows of a table, in the units of the table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
-    /// Offset of each linear predictor.
+pub struct ObservedRows {
+    /// The offset of each linear predictor.
     pub offset: Vec<f64>,
-    /// Exposure of each row, 1 if the model has none.
+    /// The exposure of each row, or 1 if the model has no exposures.
     pub exposure: Vec<f64>,
-    /// Trials of each row, 1 if the model has none.
+    /// The number of trials of each row, or 1 if the model has no trials.
     pub trials: Vec<f64>,
-    /// Responses, with NaN for missing ones.
+    /// The response of each row, or NaN if it is missing.
     pub response: Vec<f64>,
 }
 
 /// A latent Gaussian model of a table.
 pub struct TableModel {
-    /// In the units of the model.
+    /// The likelihood in the units of the model.
     likelihood: Likelihood,
     parsed: Parsed,
     bound: SiteBound,
     assembled: Assembled,
     measure: Measure,
-    /// In the units of the model.
+    /// The observations in the units of the model.
     observations: Observations,
-    /// In the units of the table.
-    observed: Rows,
-    /// The observed rows of the table.
+    /// The observations in the units of the table.
+    observed: ObservedRows,
     rows: Vec<usize>,
-    /// Words of the response, in the order of their codes.
+    /// The words of the response, in the order of their codes.
     levels: Option<Vec<String>>,
     response: String,
     request: LatentSpec,
     notes: Vec<String>,
-    /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
-    /// The numeric columns that the prior reads, as the model measures them.
     columns: Dense,
 }
 
 impl TableModel {
-    /// Reads the request and binds it to a table.
+    /// Binds a specification to a table. Rows without a response are omitted from the fit.
     ///
     /// # Errors
-    /// Fails if the prior or the likelihood cannot be read, columns or files are missing, values are missing or outside
-    /// the likelihood's domain. Rows without a response are omitted of the fit.
+    /// Fails if the prior or the likelihood cannot be parsed, if columns or files are missing, or if values are missing
+    /// or outside the domain of the likelihood.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;
@@ -130,7 +127,7 @@ impl TableModel {
             .map_err(|e| Error::Input(e.to_string()))?;
         likelihood = parsed.measured(likelihood, measure.scale);
         let observations = measure.inside(&given);
-        let observed_rows = Rows {
+        let observed_rows = ObservedRows {
             offset: (given.offset.clone())
                 .unwrap_or_else(|| vec![0.0; n * likelihood.predictors()]),
             exposure: given.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
@@ -168,57 +165,57 @@ impl TableModel {
         })
     }
 
-    /// The likelihood at its given or starting parameters.
+    /// Returns the likelihood with its given or starting parameters, in the units of the table.
     pub fn likelihood(&self) -> Likelihood {
         self.likelihood
     }
 
-    /// The bound.
+    /// Returns the bound.
     pub fn bound(&self) -> SiteBound {
         self.bound
     }
 
-    /// The request.
+    /// Returns the specification.
     pub fn request(&self) -> &LatentSpec {
         &self.request
     }
 
-    /// The name of the response.
+    /// Returns the name of the response column.
     pub fn response(&self) -> &str {
         &self.response
     }
 
-    /// The words for the codes 0, 1, … of the response, if it contains words.
+    /// Returns the words for the codes 0, 1, … of the response, if the response contains words.
     pub fn levels(&self) -> Option<&[String]> {
         self.levels.as_deref()
     }
 
-    /// The prior's parts.
+    /// Returns the parts of the prior.
     pub fn assembled(&self) -> &Assembled {
         &self.assembled
     }
 
-    /// The data of the fitted rows, in the table's units.
-    pub fn observed(&self) -> &Rows {
+    /// Returns the data of the fitted rows, in the units of the table.
+    pub fn observed(&self) -> &ObservedRows {
         &self.observed
     }
 
-    /// The units of responses and columns during the fit.
     pub(super) fn measure(&self) -> &Measure {
         &self.measure
     }
 
-    /// The data in the model's units.
+    /// Returns the data of the fitted rows, in the units of the model.
     pub fn observations(&self) -> &Observations {
         &self.observations
     }
 
-    /// The rows of the table that were observed.
+    /// Returns the rows of the table that were observed.
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    /// Name and observed values of the only input, if the linear predictors are functions of one column.
+    /// Returns the name and the observed values of the only input, if the linear predictors are functions of one
+    /// column.
     pub fn only_input(&self) -> Option<(&str, &[f64])> {
         let (name, values) = self.inputs.first()?;
         let follows = |piece: &Piece| match &piece.reader {
@@ -233,12 +230,11 @@ impl TableModel {
         (all && self.observations.offset.is_none()).then_some((name, values))
     }
 
-    /// The numeric columns that the prior reads, in the fitted rows, as the model measures them.
     pub(super) fn columns(&self) -> &Dense {
         &self.columns
     }
 
-    /// The values of an input of a Gaussian process or a field in the observed rows.
+    /// Returns the values of an input of a Gaussian process or a field in the observed rows.
     pub fn input(&self, column: &str) -> Option<&[f64]> {
         self.inputs
             .iter()
@@ -246,19 +242,19 @@ impl TableModel {
             .map(|(_, values)| values.as_slice())
     }
 
-    /// Graphs of the parts that have one, by the part's name.
+    /// Returns the graphs of parts, by the names of the parts.
     pub fn graphs(&self) -> &[(String, Graph)] {
         self.assembled.graphs()
     }
 
-    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    /// Returns the number of latent variables of a Gaussian process, or 0 if the prior is sparse.
     pub fn process_size(&self) -> usize {
         self.assembled.process_size() * self.likelihood.predictors()
     }
 
-    /// Bytes of a fit, including the process and the table. They cover the model and the fit at each point of the
-    /// hyperparameters' posterior, with the means and variances of latent variables and predictors and the inputs of
-    /// the results.
+    /// Estimates the memory of a fit in bytes, including the process and the table. The estimate covers the model and
+    /// the fit at each point of the hyperparameters' posterior, with the means and variances of latent variables and
+    /// predictors and the inputs of the results.
     ///
     /// # Errors
     /// Fails if the prior has no structure at its starting values.
@@ -276,7 +272,7 @@ impl TableModel {
                 let at = self.model(&self.start(), self.likelihood)?;
                 (jensen_latent::footprint(&at)?, at.prior.len() as u64)
             }
-            // As of its covariance, which is not made for this.
+            // The matrices have the size of the covariance, which need not be computed for this.
             _ => {
                 let repeated = !matches!(self.assembled.design(), Design::Identity);
                 let matrices = MATRICES[usize::from(learnt)][usize::from(repeated)];
@@ -286,12 +282,12 @@ impl TableModel {
         Ok(PROCESS + model + 8 * points * (4 * latents + 6 * rows))
     }
 
-    /// Remarks for the user.
+    /// Returns notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// All hyperparameters, first the prior's, then the likelihood's, including fixed ones.
+    /// Returns all hyperparameters, including fixed ones. Those of the prior come before those of the likelihood.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = self.assembled.settings();
         let likelihood = self.likelihood;
@@ -309,14 +305,14 @@ impl TableModel {
         settings
     }
 
-    /// The likelihood's free parameters by number, with their priors.
+    /// Returns the indices of the likelihood's free parameters, with their priors.
     pub fn free_likelihood(&self) -> Vec<(usize, PriorDensity)> {
         let free = (0..self.parsed.free.len()).filter(|k| self.parsed.free[*k]);
         free.map(|k| (k, self.parsed.density(k, self.measure.scale)))
             .collect()
     }
 
-    /// Converts a likelihood of the model to one for responses in the table's units.
+    /// Converts a likelihood in the units of the model to the units of the table.
     pub fn outside(&self, likelihood: Likelihood) -> Likelihood {
         let values = likelihood.values();
         let each = values.iter().enumerate();
@@ -326,22 +322,22 @@ impl TableModel {
         likelihood.with_values(&values)
     }
 
-    /// Converts a bound, or a log density of all responses, to responses in the table's units.
+    /// Converts a bound, or a log density of all responses, to responses in the units of the table.
     pub fn bound_outside(&self, bound: f64) -> f64 {
         bound - self.rows.len() as f64 * self.measure.scale.ln()
     }
 
-    /// The latent variables of a fit, in the table's units.
+    /// Returns the linear map from the latent variables of a fit to the units of the table.
     pub fn readout(&self) -> Readout {
         super::units::readout(&self.assembled, &self.measure, self.likelihood.predictors())
     }
 
-    /// The starting values of the prior's free hyperparameters.
+    /// Returns the starting values of the prior's free hyperparameters.
     pub fn start(&self) -> Vec<f64> {
         Prior::parameters(self).iter().map(|p| p.start).collect()
     }
 
-    /// The model at hyperparameters θ of the prior and a likelihood.
+    /// Returns the model at hyperparameters θ of the prior and at a likelihood.
     ///
     /// # Errors
     /// Fails if θ is outside its range.
@@ -355,11 +351,11 @@ impl TableModel {
         })
     }
 
-    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups that are not in the
-    /// fit.
+    /// Returns the query of the posterior at θ for some rows of a table, with the effects of rows and groups that are
+    /// not in the fit.
     ///
     /// # Errors
-    /// Fails if a column of the prior is missing, or a row is outside the domain of the prior.
+    /// Fails if a column of the prior is missing, or if a row is outside the domain of the prior.
     pub fn at(
         &self,
         theta: &[f64],
@@ -376,11 +372,11 @@ impl TableModel {
         Ok((replicate_query(query, self.likelihood.predictors()), fresh))
     }
 
-    /// The observations of some rows of a table. Missing exposures and trials are 1.
+    /// Returns the observations of some rows of a table. Missing exposures and trials are 1.
     ///
     /// # Errors
     /// Fails if a column lacks a number in one of these rows.
-    pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<Rows, Error> {
+    pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<ObservedRows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
                 Some(name) if table.column(name).is_ok() => observed(table, name, rows),
@@ -388,7 +384,7 @@ impl TableModel {
             }
         };
         let offset = column(&self.request.offset, 0.0)?;
-        Ok(Rows {
+        Ok(ObservedRows {
             offset: each(&offset, self.likelihood.predictors()),
             exposure: column(&self.request.exposure, 1.0)?,
             trials: column(&self.request.trials, 1.0)?,
@@ -396,11 +392,11 @@ impl TableModel {
         })
     }
 
-    /// The prior covariance matrix of the linear predictors of a table's rows, under a Gaussian process. Joint draws
-    /// need it.
+    /// Returns the prior covariance matrix of the linear predictors of a table's rows under a Gaussian process, which
+    /// joint draws need.
     ///
     /// # Errors
-    /// As for [`at`](Self::at).
+    /// Returns the same errors as [`at`](Self::at).
     pub fn joint(
         &self,
         theta: &[f64],
@@ -417,7 +413,6 @@ impl TableModel {
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
     }
 
-    /// The responses of rows of another table, NaN if missing.
     fn known_responses(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
         let Ok(column) = table.column(&self.response) else {
             return Ok(vec![f64::NAN; rows.len()]);
@@ -454,7 +449,6 @@ impl Prior for TableModel {
 }
 
 impl TableModel {
-    /// The prior of all linear predictors of an observation.
     fn copies(&self) -> Replicated<'_> {
         Replicated {
             prior: self.assembled.prior(),
@@ -463,13 +457,13 @@ impl TableModel {
     }
 }
 
-/// One number per predictor of each row's.
 fn each(list: &[f64], times: usize) -> Vec<f64> {
     let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
     repeated.collect()
 }
 
-/// Points at the row of a response outside the likelihood's domain, and of exposures and trials that are not positive.
+/// Checks that responses are in the domain of the likelihood, and that exposures and trials are positive. The error
+/// names the row.
 fn check_responses(
     table: &Table,
     response: &str,
@@ -506,7 +500,6 @@ fn check_responses(
     Ok(())
 }
 
-/// Columns with their own part of the prior.
 fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
@@ -516,7 +509,6 @@ fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     taken
 }
 
-/// A column in some rows, without missing values.
 fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error> {
     let all = table.numbers(name)?;
     rows.iter()
@@ -531,7 +523,7 @@ fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error
         .collect()
 }
 
-/// The response as numbers, with NaN for missing values. Words become codes if the likelihood has categories.
+/// Missing values become NaN. Words become codes if the likelihood has categories.
 fn responses(
     table: &Table,
     name: &str,
@@ -545,7 +537,7 @@ fn responses(
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
-        // Labels −1 and 1 are distinguished like two words.
+        // Labels −1 and 1 are treated like two words.
         let signs = numbers.iter().all(|x| x.is_nan() || x.abs() == 1.0);
         if !(signs && numbers.contains(&-1.0)) {
             return Ok((numbers.clone(), None));

@@ -1,14 +1,15 @@
 //! Conversion between the units of a table's response and columns and the units of a model.
 //!
 //! The defaults suit responses and columns with a standard deviation of 1. Jensen therefore fits responses with a
-//! location-scale likelihood as (y − centre)/scale, and covariates in standard deviations from their means. Results
-//! are in the table's units. The logarithm of the scale, per row, converts a bound to that of the original responses.
+//! location-scale likelihood as (y − centre)/scale, and covariates in standard deviations from their means. It converts
+//! results to the units of the table. To convert a bound, it subtracts the logarithm of the scale once per row.
 
 use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
 use jensen_math::sum::pairwise_sum;
 
-/// The responses in the table's units that equal 0 and 1 in the model, and the units of columns.
+/// The units of a model. A response y of the model is centre + scale · y in the table, and `units` converts the
+/// columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) centre: f64,
@@ -17,8 +18,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Computed from the fitted rows. If no part absorbs a shift, as in a regression through the origin, nothing is
-    /// centred.
+    /// Computes the units from the fitted rows. If no part of the prior absorbs a shift, as in a regression through the
+    /// origin, nothing is centred.
     pub(super) fn of(
         data: &Observations,
         likelihood: Likelihood,
@@ -63,7 +64,6 @@ impl Measure {
         measure
     }
 
-    /// Observations as the model measures them.
     pub(super) fn inside(&self, data: &Observations) -> Observations {
         let scaled = |list: &[f64], centre: f64| -> Vec<f64> {
             list.iter().map(|x| (x - centre) / self.scale).collect()
@@ -75,7 +75,7 @@ impl Measure {
         }
     }
 
-    /// A linear predictor's mean and variance in the table's units, without its offset.
+    /// Converts the mean and variance of a linear predictor to the units of the table, without its offset.
     pub(super) fn outside(&self, mean: f64, variance: f64) -> (f64, f64) {
         (
             self.centre + self.scale * mean,
@@ -83,7 +83,6 @@ impl Measure {
         )
     }
 
-    /// The units in the output.
     pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
         let columns = assembled.covariates().len();
         let mut said = Vec::new();
@@ -120,8 +119,8 @@ impl Measure {
     }
 }
 
-/// The latent variables in the table's units: effects of covariates by their own unit, levels at the origin of all
-/// columns, and fields that sum to zero if another part has their level.
+/// Returns the linear map from the latent variables to the units of the table. Effects of covariates are per unit of
+/// the column, levels apply at the origin of all columns, and fields sum to zero if another part contains their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);
@@ -176,7 +175,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
                 read: read(from),
                 add,
             });
-            // BYM2's structured half, which does not enter rows directly, has its own level.
+            // The structured half of BYM2, which does not enter rows directly, has its own level.
             let hidden = from + direction.len();
             if hidden + direction.len() == pieces[part].latents.end {
                 let down = read(hidden)

@@ -1,4 +1,4 @@
-//! The view of a table by a specification, with the files that the specification names.
+//! Access of a specification to the columns of a table and to the files that it names.
 
 use std::borrow::Cow;
 
@@ -6,32 +6,32 @@ use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{Graph, Inputs, Source};
 use jensen_latent::{Dense, Sparse};
 
-/// The files that a prior names. The caller reads them, because it knows their location.
+use crate::Error;
+
+/// The files that a prior names. The caller implements this trait and thereby decides where the files are.
 pub trait Files {
-    /// A graph of regions.
+    /// Reads a graph of regions.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn graph(&self, file: &str) -> Result<Adjacency, String>;
+    /// Fails if the file cannot be read or does not contain a graph.
+    fn graph(&self, file: &str) -> Result<Adjacency, Error>;
 
-    /// A sparse symmetric matrix.
+    /// Reads a sparse symmetric matrix.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
+    /// Fails if the file cannot be read or does not contain a symmetric matrix.
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error>;
 
-    /// A table, for masks.
+    /// Reads a table, which serves as a mask.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn table(&self, file: &str) -> Result<Table, String>;
+    /// Fails if the file cannot be read or does not contain a table.
+    fn table(&self, file: &str) -> Result<Table, Error>;
 }
 
-/// The view of a table by a specification.
 pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
-    /// Columns that are not inputs.
     pub(super) taken: &'a [String],
 }
 
@@ -77,12 +77,12 @@ impl Source for View<'_> {
     }
 
     fn graph(&self, file: &str) -> Result<Graph, String> {
-        let adjacency = self.files.graph(file)?;
+        let adjacency = self.files.graph(file).map_err(|e| e.to_string())?;
         Graph::new(adjacency.neighbours().to_vec()).map_err(|e| e.to_string())
     }
 
     fn matrix(&self, file: &str) -> Result<Dense, String> {
-        let table = self.files.table(file)?;
+        let table = self.files.table(file).map_err(|e| e.to_string())?;
         let (rows, columns) = (table.rows(), table.columns().len());
         if rows != columns {
             return Err(format!(
@@ -110,12 +110,12 @@ impl Source for View<'_> {
     }
 
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
-        let Symmetric { size, entries } = self.files.symmetric(file)?;
+        let Symmetric { size, entries } = self.files.symmetric(file).map_err(|e| e.to_string())?;
         Sparse::from_triplets(size, size, &entries).map_err(|e| e.to_string())
     }
 
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
-        let table = self.files.table(file)?;
+        let table = self.files.table(file).map_err(|e| e.to_string())?;
         if (table.rows(), table.columns().len()) != (rows, columns) {
             return Err(format!(
                 "the mask `{file}` has {} rows and {} columns, but the grid has {rows} and {columns}",

@@ -1,4 +1,4 @@
-//! Hidden Markov models: sequences of rows, each emitted by a hidden state.
+//! Hidden Markov models of sequences of rows, in which a hidden state emits each row.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::explained::{Explained, explain_by};
 use super::job::{PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
-use super::mixture::{Fitted, bernoullis, multinomials, spread};
+use super::mixture::{PointsFit, bernoullis, multinomials, spread};
 use super::{
-    Chain, ColumnKind, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape,
-    Sizes,
+    Chain, ColumnKind, ComponentRange, CovarianceShape, Described, Emission, Globals, Kind, Parts,
+    PointRequest, Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -22,10 +22,10 @@ use crate::job::words;
 use crate::job::{Around, carry_out};
 use crate::units::{Standardise, Units};
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const HMM: &str = "hmm";
 
-/// Chains of hidden states.
+/// The settings of a hidden Markov model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -44,7 +44,7 @@ pub struct ChainsRequest {
             help_heading = "Model"
         )
     )]
-    pub states: Option<Sizes>,
+    pub states: Option<ComponentRange>,
     /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
@@ -75,7 +75,7 @@ pub struct ChainsRequest {
         feature = "clap",
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
-    pub covariance: Option<Shape>,
+    pub covariance: Option<CovarianceShape>,
     /// Whether to standardise the columns of Gaussian emissions; results are always in the units of the data [default:
     /// on]
     #[cfg_attr(
@@ -96,8 +96,8 @@ pub struct ChainsRequest {
 }
 
 impl ChainsRequest {
-    fn sizes(&self) -> Sizes {
-        self.states.unwrap_or(Sizes::one(1))
+    fn sizes(&self) -> ComponentRange {
+        self.states.unwrap_or(ComponentRange::one(1))
     }
 
     fn kind(&self) -> Kind {
@@ -108,10 +108,10 @@ impl ChainsRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Rejects settings that chains do not support.
+    /// Checks that hidden Markov models support all given settings.
     ///
     /// # Errors
-    /// [`Error::Setting`].
+    /// Fails with [`Error::Setting`] if they do not support one.
     pub fn check(&self) -> Result<(), Error> {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
@@ -159,25 +159,26 @@ impl ChainsRequest {
     }
 }
 
-/// Rows of a table, grouped into sequences.
+/// The rows of a table, grouped into sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequences {
     /// The rows, sequence after sequence.
     pub points: Points,
     /// The number of rows in each sequence.
     pub lengths: Vec<usize>,
-    /// The names of the sequences, from a column.
+    /// The names of the sequences, which are the values of the grouping column.
     pub names: Vec<String>,
-    /// The row of the table, counted from 0, for each row of the points.
+    /// The table row, from 0, of each row of `points`.
     pub rows: Vec<usize>,
 }
 
 impl Sequences {
-    /// The rows of a table, grouped by the values of a column if one is named. Sequences are ordered by their first
-    /// rows.
+    /// Groups the rows of a table by the values of a column, if one is named. The sequences are in the order of their
+    /// first rows.
     ///
     /// # Errors
-    /// Fails if the column does not exist, or one of its values is missing, and as [`Points::of_table`] does.
+    /// Fails if there is no such column, or if one of its values is missing. Also returns the errors of
+    /// [`Points::of_table`].
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -244,26 +245,23 @@ impl Sequences {
     }
 }
 
-/// Largest number of states of a chain. The number of transitions is its square.
+/// The number of transitions is the square of the number of states.
 const STATES: u64 = 10_000;
 
-/// Default Dirichlet parameter of multinomial emissions, and of binary ones.
 const SMOOTHING: f64 = 0.5;
 
 fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// The form of the covariance matrices of Gaussian emissions, given the rows.
-fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
+fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
-    if shape == Shape::Full {
+    if shape == CovarianceShape::Full {
         points.check_complete("missing values need --covariance diagonal")?;
     }
     Ok(shape)
 }
 
-/// Chains with the given number of states over the training rows, whose sequences have these lengths.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
@@ -286,17 +284,17 @@ fn model<C: Components>(
     HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
 }
 
-/// Fits hidden Markov chains to rows in order, where sequence i has `lengths[i]` rows.
+/// Fits hidden Markov models to rows in order, where sequence i has `lengths[i]` rows.
 ///
 /// # Errors
-/// Fails for an invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and
-/// as [`carry_out`] does.
+/// Fails if a setting is invalid, if the lengths do not sum to the number of rows, or if the states cannot emit a row.
+/// Also returns the errors of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
     lengths: &[usize],
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     let most = request.sizes().most();
     points.check_columns()?;
@@ -358,24 +356,21 @@ pub fn fit_chains(
     }
 }
 
-/// The data of chains.
 struct Data<'a> {
     request: &'a ChainsRequest,
     points: &'a Points,
     lengths: &'a [usize],
     units: &'a Units,
-    /// The categories of categorical columns.
     levels: &'a [Vec<f64>],
 }
 
 impl Data<'_> {
-    /// Fits chains with each requested number of states, and keeps the best.
     fn fit<C: Components>(
         &self,
         emissions: &C,
         around: Around<'_>,
         emission: impl Fn(&C, &[f64]) -> Emission,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let Data {
             request,
             points,
@@ -387,7 +382,7 @@ impl Data<'_> {
         let models: Vec<HiddenMarkov<&C>> = sizes
             .map(|k| model(request, points, lengths, emissions, k as usize))
             .collect::<Result<_, _>>()?;
-        // K states have K! names, of which q covers one.
+        // The states have K! equivalent labellings, of which q covers one.
         let credited: Vec<(&HiddenMarkov<&C>, f64)> = models
             .iter()
             .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
@@ -443,11 +438,11 @@ impl Data<'_> {
     }
 }
 
-/// The posterior marginals of the states of sequences, given the global parameters, step by step.
+/// Computes the posterior marginals of the states at every step, given the global parameters.
 ///
 /// # Errors
-/// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of
-/// another model.
+/// Fails if the lengths do not sum to the number of rows, if the states cannot emit a row, or if the global parameters
+/// belong to another model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -457,11 +452,11 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// Like [`explain_chains`], and also returns the most probable path of each sequence: the states of all steps, counted
-/// from 0, sequence by sequence.
+/// Computes the same as [`explain_chains`] and the most probable path of each sequence. A path contains the states of
+/// all steps, counted from 0.
 ///
 /// # Errors
-/// Fails as that function does.
+/// Returns the same errors as [`explain_chains`].
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

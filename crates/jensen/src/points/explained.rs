@@ -1,21 +1,21 @@
-//! Predictions of points, old or new, from global parameters.
+//! Predictions of points from global parameters.
 
 use jensen_conjugate::model::ConjugateModel;
 use rayon::prelude::*;
 
 use crate::Error;
 
-/// Points under global parameters, at temperature 1.
+/// The predictions of points given global parameters, at temperature 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// q(z) of every point, with one row per point (or step of a chain): the responsibilities of a mixture's
-    /// components, the probabilities that factors are active, or the marginals of a chain's states.
+    /// q(z) of every point, with one row per point or per step of a chain. It contains the responsibilities of mixture
+    /// components, the probabilities that factors are active, or the marginals of states.
     pub assignments: Vec<f64>,
-    /// A lower bound on the log predictive density of every point (or chain), in nats.
+    /// A lower bound on the log predictive density of every point or chain, in nats.
     pub bounds: Vec<f64>,
 }
 
-/// The local steps of all points, for a model whose local step stores q(z).
+/// Runs the local steps of all points, for a model whose local step leaves q(z) in its scratch memory.
 pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     model: &M,
     lambda: &[f64],
@@ -23,7 +23,7 @@ pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     explain_by(model, lambda, |scratch| scratch)
 }
 
-/// Like [`explain`], but with q(z) read from `assignments`.
+/// Runs the local steps of all points. `assignments` reads q(z).
 pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],

@@ -1,4 +1,4 @@
-//! Factorial mixtures, in which every point is a sum of binary factors and noise.
+//! Factorial mixtures, in which every point is a sum of binary factors plus noise.
 
 use jensen_conjugate::models::{FactorialMixture, FactorialSettings, FactorialStart};
 use jensen_conjugate::plain::Plain;
@@ -10,26 +10,24 @@ use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
 use super::job::{Beside, PointJob, cell, images, starts};
-use super::mixture::Fitted;
+use super::mixture::PointsFit;
 use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The error for missing values.
 const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const FACTORS: &str = "factors";
 
-/// The residual variance may exceed the given noise by this share …
+/// The residual variance may exceed the given noise variance by this share or by [`ERRORS`] standard errors, whichever
+/// is larger.
 const EXCESS: f64 = 0.05;
-/// … or by this number of its standard errors, whichever is larger. With eight images, starts that found all of them
-/// ended at 0.99 to 1.06 times the noise, where the largest value had not converged, and starts that missed one ended
-/// at 1.08 times or more.
+/// With eight images, starts that found all of them ended at 0.99 to 1.06 times the noise variance. The largest value
+/// was of a start that had not converged. Starts that missed an image ended at 1.08 times or more.
 const ERRORS: f64 = 4.0;
 
-/// The reason to reject global parameters whose residuals exceed the noise.
 fn doubt(
     request: &FactorsRequest,
     model: &FactorialMixture,
@@ -49,9 +47,9 @@ fn doubt(
     })
 }
 
-/// Independent normal columns, the plain model for factors. Each column has its own mean and a variance that is at
-/// least that of the stated noise. Each of the two parameters of a column costs half the logarithm of the number of
-/// points (Schwarz 1978).
+/// Returns the plain model for factors, which consists of independent normal columns. Each column has its own mean and
+/// a variance of at least that of the stated noise. Each of the two parameters of a column costs half the logarithm of
+/// the number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
@@ -73,8 +71,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     }
 }
 
-/// The request with the prior variance of the factors' elements in the units of the points, because points are sums of
-/// factors.
+/// Sets the default prior variance of the factors' elements to the mean square of the points, because points are sums
+/// of factors.
 fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     let squares: f64 = points.train.iter().map(|x| x * x).sum();
     let mean = squares / points.train.len().max(1) as f64;
@@ -82,7 +80,8 @@ fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     FactorsRequest {
         factor_variance: request.factor_variance.or(Some(usual)),
         points: PointRequest {
-            // A policy starts at the prior, where plain runs find little.
+            // A fit with a temperature policy starts at the prior, where fits without a policy find little. Further
+            // starts have no policy, so by default there are none.
             starts: request
                 .points
                 .starts
@@ -101,7 +100,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
         activation: request.activation.unwrap_or(0.3),
     };
     let model = FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting)?;
-    // A policy that heats forgets its start, except for the broken symmetry.
+    // A temperature policy forgets the start, except that the start breaks the symmetry between factors.
     let start = match request.points.temper()? {
         Temper::None => FactorialStart::Points,
         _ => FactorialStart::Prior,
@@ -109,10 +108,10 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// The probabilities that factors are active, for points without held-out entries.
+/// Computes the probabilities that factors are active, for points without held-out entries.
 ///
 /// # Errors
-/// Fails for an invalid setting, and global parameters of another model.
+/// Fails if a setting is invalid, or if the global parameters belong to another model.
 pub fn explain_factors(
     request: &FactorsRequest,
     globals: &Globals,
@@ -125,15 +124,15 @@ pub fn explain_factors(
     )
 }
 
-/// Fits binary factors.
+/// Fits a factorial mixture.
 ///
 /// # Errors
-/// Fails for an invalid setting, and as [`carry_out`] does.
+/// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
 pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_complete(COMPLETE)?;
     let dim = points.dim();

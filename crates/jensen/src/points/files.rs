@@ -1,6 +1,6 @@
-//! Mixtures of points in files. Each file is a shard, and another process evaluates its rows.
+//! Mixtures of the rows of files. Each file is a shard, whose rows another process evaluates.
 //!
-//! Each shard answers a request ([`What`]) for its own rows. The driver adds the parts over a binary tree of shards, so
+//! A shard answers a request ([`What`]) for its own rows. The driver adds the answers over a binary tree of shards, so
 //! the bits depend only on the files. The driver does everything else, and stores a sample of the rows for the starts.
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use jensen_math::sum::{ColumnMoments, Moments};
 use jensen_run::wire::{self, Reader, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
-use super::mixture::{Fitted, Fitting, bernoulli, fit, gaussian, multinomial};
+use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
 use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
@@ -20,25 +20,22 @@ use crate::job::Around;
 use crate::records::{RecordSteps, ShardShare};
 use crate::units::Units;
 
-/// A shard of a driver.
 struct Shard {
     path: PathBuf,
     digest: String,
-    /// Number of training rows of the shard.
     rows: usize,
 }
 
-/// The shards of a driver.
+/// The shards of a mixture.
 pub struct PointFiles {
     shards: Vec<Shard>,
-    /// The first row of each shard among all rows, followed by the number of rows.
+    /// The index of each shard's first row, followed by the total number of rows.
     starts: Vec<usize>,
     steps: Box<dyn RecordSteps>,
     failed: Mutex<Option<Error>>,
 }
 
 impl PointFiles {
-    /// The reason why shards did not answer.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed
             .lock()
@@ -50,7 +47,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of the shards in order; fails if a shard has failed before.
+    /// Returns the answers of the shards in order, or `None` if a shard has failed now or before.
     fn ask(
         &self,
         what: What,
@@ -68,7 +65,7 @@ impl PointFiles {
         let of_shard = |number: usize| -> Option<ShardShare<'_>> {
             let shard = &self.shards[number];
             let numbers = match &numbers {
-                // A shard without rows in a batch is not asked, because an empty array means all rows.
+                // A shard without rows in the batch receives no request, because an empty array means all rows.
                 Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
                 Some(numbers) => runs(&numbers[number]),
                 None => Vec::new(),
@@ -100,7 +97,6 @@ impl PointFiles {
         failed.get_or_insert(error);
     }
 
-    /// The results of `read` for every answer. A damaged answer is an error.
     fn read<T>(
         &self,
         answers: Vec<Option<Vec<u8>>>,
@@ -117,7 +113,7 @@ impl PointFiles {
             .ok()
     }
 
-    /// The numbers of each shard's rows, counted within the shard.
+    /// Rows are numbered within their shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
         let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
@@ -127,7 +123,7 @@ impl PointFiles {
         shares
     }
 
-    /// Mean and standard error of the log predictive densities of held-out rows, in nats.
+    /// Returns the mean and the standard error of the score, in nats.
     fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
         let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
         let logs: Vec<f64> = self
@@ -141,7 +137,6 @@ impl PointFiles {
     }
 }
 
-/// The answers of the shards to the requests before the first step.
 struct Surveyed {
     names: Vec<String>,
     columns: Vec<ColumnMoments>,
@@ -149,7 +144,6 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as shards, in order, which the `steps` of a plan evaluate.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -222,13 +216,12 @@ impl PointFiles {
         Ok((all, survey))
     }
 
-    /// The reason why the shards do not answer.
     fn why(&self) -> Error {
         let unknown = || Error::Input("a shard did not answer".to_owned());
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) over all rows, the sizes of their points, and the sampled rows one after another.
+    /// Returns Σ T(x) over all rows, the sizes of the points with their numbers, and the rows `wanted`, concatenated.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -256,10 +249,9 @@ impl PointFiles {
     }
 }
 
-/// The parts of a start.
 type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
-/// Distinct sizes in ascending order, with the total number of each.
+/// Returns the distinct sizes in ascending order, each with its total number.
 fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
@@ -269,7 +261,6 @@ fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The first few names of a list.
 fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()
@@ -284,19 +275,20 @@ fn listed(names: &[String]) -> String {
     format!("{}{more} ({})", shown.join(", "), names.len())
 }
 
-/// Fits a mixture to the rows of files. Each file is a shard, which the `steps` of a plan evaluate. One file gives the
-/// fit of [`fit_mixture`](super::fit_mixture) up to rounding. Several files do so without held-out rows, because each
-/// shard draws its held-out rows separately.
+/// Fits a mixture to the rows of files. Each file is a shard, which `steps` evaluates.
+///
+/// The fit of one file equals that of [`fit_mixture`](super::fit_mixture) up to rounding. The same holds for several
+/// files without held-out rows. Each shard draws its held-out rows separately.
 ///
 /// # Errors
-/// Fails as [`fit_mixture`](super::fit_mixture) does, and for files with different columns, and a shard that does not
-/// answer. The run can then resume from its last checkpoint.
+/// Returns the same errors as [`fit_mixture`](super::fit_mixture). Also fails if the files have different columns, or
+/// if a shard does not answer. After the failure of a shard, the run can resume from its last checkpoint.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
     files: &[PathBuf],
     steps: &dyn Fn(&str) -> Box<dyn RecordSteps>,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     request.points.settings()?;
     if request.several_kinds() {
@@ -373,7 +365,6 @@ pub fn fit_mixture_files(
     }
 }
 
-/// A fit whose rows, except for a sample, are evaluated elsewhere.
 struct Elsewhere<'a> {
     request: &'a MixtureRequest,
     points: &'a Points,
@@ -390,7 +381,7 @@ impl Elsewhere<'_> {
         rows: &C,
         component: impl Fn(&[f64], f64) -> Component,
         around: Around<'_>,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let shards = self.request.sizes().all().map(|k| Asked {
             files: self.files,
             components: k as usize,
@@ -417,7 +408,6 @@ impl Elsewhere<'_> {
     }
 }
 
-/// The shards, for a mixture of one size.
 struct Asked<'a> {
     files: &'a PointFiles,
     components: usize,
@@ -425,7 +415,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // One phrase describes all rows, in any order.
+        // `None` describes a batch of all rows, in any order.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files
@@ -453,8 +443,8 @@ impl PointShards for Asked<'_> {
     }
 }
 
-/// The checkpoints of a run with shards. Nothing is stored after the failure of a shard, because later choices may
-/// depend on its missing answer.
+/// The checkpoints of a run with shards. Nothing is stored after a shard has failed, because later choices may depend
+/// on its missing answer.
 pub(super) struct Guarded<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) files: &'a PointFiles,
@@ -469,7 +459,7 @@ impl Store for Guarded<'_> {
     }
 }
 
-/// Numbers as runs.
+/// Encodes numbers as runs, each with its first number and its length.
 fn runs(numbers: &[usize]) -> Vec<u32> {
     let mut runs: Vec<u32> = Vec::new();
     for &number in numbers {

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::job::{self, Baseline, Evidence, File, Finished, Job, Judgement, Need, Work};
 use crate::units::Units;
 
-/// Curves of a run, against iterations.
+/// The curves of a run against iterations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     bounds: Vec<(f64, f64)>,
@@ -38,7 +38,6 @@ impl job::Course for Course {
 }
 
 impl Course {
-    /// Charts of the bound (if measured) and of the temperature, with captions.
     pub(super) fn charts(&self) -> Vec<(Chart, &'static str)> {
         let chart = |title: &str, y: &str, points: &[(f64, f64)]| {
             Chart::new(title)
@@ -61,18 +60,18 @@ impl Course {
     }
 }
 
-/// A picture of the result.
+/// A figure of the result.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// File name without extension.
+    /// The file name without its extension.
     pub name: &'static str,
-    /// Caption.
+    /// The caption.
     pub caption: &'static str,
-    /// The picture.
+    /// The figure.
     pub figure: Figure,
 }
 
-/// A description of the global parameters.
+/// The description of a fitted model.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The parts of the fitted model.
@@ -81,20 +80,19 @@ pub struct Described {
     pub rows: &'static str,
     /// The column heads and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
-    /// The model's parts, in the order of the rows.
+    /// The indices of the model's parts, in the order of the rows.
     pub order: Vec<usize>,
-    /// Pictures.
+    /// The figures of the result.
     pub pictures: Vec<Picture>,
     /// The approximation as bytes, if it contains more than the natural parameters.
     pub approximation: Option<Vec<u8>>,
 }
 
-/// A number in a table.
 pub(super) fn cell(x: f64) -> String {
     format!("{x:.3}")
 }
 
-/// Rows as pictures with captions. In each, the smallest value is black and the largest is white.
+/// Draws rows as images with captions. In each image the smallest value is black and the largest is white.
 pub(super) fn images<'a>(
     title: &str,
     rows: impl ExactSizeIterator<Item = &'a [f64]>,
@@ -111,46 +109,38 @@ pub(super) fn images<'a>(
     Figure::new("").panel(grid)
 }
 
-/// The mean log predictive density of held-out points and its standard error, if there are any.
+/// The mean log predictive density of held-out points in nats and its standard error, if there are such points.
 pub(super) type Score = Option<(f64, f64)>;
 
-/// Number of copies of a model's global parameters: with their statistics, their gradients, and three times in a
+/// The number of copies of a model's global parameters: with their statistics, their gradients, and three times in a
 /// checkpoint.
 pub(super) const COPIES: u64 = 8;
 
-/// A model of points, about to be fitted.
 pub(super) struct PointJob<'a, M, R> {
     pub(super) command: &'static str,
     pub(super) request: &'a R,
     pub(super) shared: &'a PointRequest,
     pub(super) points: &'a Points,
-    /// The units of their columns.
     pub(super) units: &'a Units,
-    /// The plain model with which a model is compared.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// The files of the points, if the points are not in memory.
+    /// `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// The candidates, of which the best is kept: each model from every start, grouped by model.
+    /// Every model from every start, grouped by model. The job keeps the best candidate.
     pub(super) candidates: Vec<Candidate<'a, M>>,
-    /// Scores globals of a model on the held-out points.
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
-    /// Describes global parameters.
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
-    /// The reason to reject global parameters, if there is one.
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
-/// A baseline that a fit must not fall below.
 pub(super) struct Beside {
-    /// The description of the baseline.
     pub(super) model: String,
-    /// The bound of the baseline, and the smallest acceptable bound of the fit, in nats.
+    /// The ELBO of the baseline and the smallest acceptable ELBO of the fit, in nats.
     pub(super) bounds: Plain,
-    /// The advice if the fit is worse.
     pub(super) advice: String,
 }
 
-/// A single component as the baseline for a model with several, whose number a flag sets.
+/// Returns the model with a single part as the baseline, or `None` if `model` has only one. `flag` sets the number of
+/// parts.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -160,7 +150,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Every model from every start, with the amount that comparisons add to its bound.
+/// Returns every model from every start. The number next to a model is added to its ELBO in comparisons.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -182,48 +172,46 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// Relative distance within which two bounds are considered equal. Iterations stop with a remainder of this size.
+/// The relative distance within which two values of the ELBO are considered equal. Iterations stop with a remainder of
+/// this size.
 const STILL: f64 = 1e-6;
 
-/// Starts within this number of nats of the best are considered to have found the same optimum.
+/// Starts within this number of nats of the best count as having found the same optimum.
 const SAME: f64 = 1.0;
 
-/// A fit of points.
+/// The result of a fit of points.
 pub struct Made {
-    /// The globals.
+    /// The fitted global parameters.
     pub fit: ModelFit,
-    /// The score of held-out points.
+    /// The score of the held-out points.
     pub score: Score,
-    /// The description of the global parameters.
+    /// The description of the fitted model.
     pub described: Described,
-    /// The reason to distrust the fit.
+    /// The reason to distrust the fit, if there is one.
     pub doubt: Option<Reason>,
     /// The comparison with a plain model.
     pub baseline: Option<Baseline>,
-    /// The stored form of the approximation, for later use of the fit.
+    /// The approximation as bytes.
     pub kept: Vec<u8>,
-    /// The index of this candidate and the results of all candidates, if there are several.
+    /// The index of the chosen candidate and the results of all candidates, if there are several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
 
 impl<M: ConjugateModel, R> PointJob<'_, M, R> {
-    /// The model and the settings of the first candidate. Other candidates differ only in seed and size.
     fn first(&self) -> &Candidate<'_, M> {
         &self.candidates[0]
     }
 
-    /// Largest number of iterations for a candidate. Minibatches have no other stopping rule.
+    /// Fits by minibatches have no other stopping rule than the number of iterations.
     fn each(&self) -> u64 {
         let planned = self.shared.planned(self.points.count());
         planned.unwrap_or(u64::MAX)
     }
 
-    /// The model of a candidate.
     fn size(&self, candidate: usize) -> usize {
         candidate / self.starts()
     }
 
-    /// Starts of each model.
     fn starts(&self) -> usize {
         let parts = self.candidates.iter().map(|c| c.model.parts().len());
         self.shared.starts(parts.max().unwrap_or(1)) as usize
@@ -259,7 +247,6 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         }
     }
 
-    /// Fits the candidates.
     fn fitted(&self, mut control: Control<'_>) -> Result<Outcome<Made>, Error> {
         let digest = &self.points.digest;
         if let [
@@ -289,7 +276,6 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         })
     }
 
-    /// Remarks on several fits.
     fn remarks(&self, made: &Made) -> Vec<String> {
         let Some((chosen, ended)) = &made.candidates else {
             return Vec::new();
@@ -357,7 +343,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
         let name = self.first().model.name();
         Need {
             what: format!("a {name} of {} points", points.count()),
-            // The rows as read, and as the model keeps them.
+            // The rows are in memory as read and as the model stores them.
             bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64
                 + (64 << 20),
             advice: "use fewer components or factors, or fit a part of the rows".to_owned(),

@@ -1,4 +1,4 @@
-//! Tables with columns of several kinds.
+//! Tables whose columns have different kinds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,31 +12,33 @@ use super::{Kind, Points};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// A column with its kind, written `NAME=KIND`.
+/// A column and its kind, written `NAME=KIND`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ColumnKind {
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// The contents of the column.
+    /// The kind of the column.
     pub kind: Kind,
 }
 
 impl FromStr for ColumnKind {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        // Names may contain =, but kinds do not.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        // Names may contain `=`, but kinds do not.
         let Some((column, kind)) = text.rsplit_once('=') else {
-            return Err("expected a column and its kind, such as visits=poisson".to_owned());
+            return Err(Error::setting(
+                "expected a column and its kind, such as visits=poisson",
+            ));
         };
         let known = COLUMN_KINDS.iter().find(|(name, _)| *name == kind);
         let Some((_, kind)) = known else {
             let names: Vec<&str> = COLUMN_KINDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
+            return Err(Error::Setting(format!(
                 "`{kind}` is not a kind of column: choose one of {}",
                 names.join(", ")
-            ));
+            )));
         };
         Ok(Self {
             column: column.to_owned(),
@@ -45,7 +47,7 @@ impl FromStr for ColumnKind {
     }
 }
 
-/// Kinds that a single column can have, in the order of models.
+/// The kinds that a single column can have, in the order in which models list them.
 const COLUMN_KINDS: [(&str, Kind); 4] = [
     ("gaussian", Kind::Gaussian),
     ("poisson", Kind::Poisson),
@@ -72,55 +74,55 @@ impl From<ColumnKind> for String {
 }
 
 impl TryFrom<String> for ColumnKind {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Error> {
         text.parse()
     }
 }
 
-/// The distribution of a column in a component or a state.
+/// The distribution of a column, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnPart {
-    /// The column.
+    /// The name of the column.
     pub column: String,
     /// The distribution of the column.
     #[serde(flatten)]
     pub distribution: ColumnDistribution,
 }
 
-/// The distribution of a column in a component or a state.
+/// The distribution of a column in a mixture component or a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnDistribution {
-    /// Real numbers.
+    /// The column contains real numbers.
     Gaussian {
-        /// Mean.
+        /// The mean.
         mean: f64,
-        /// Variance.
+        /// The variance.
         variance: f64,
     },
-    /// Counts.
+    /// The column contains counts.
     Poisson {
-        /// Expected count.
+        /// The expected count.
         rate: f64,
     },
-    /// Zeros and ones.
+    /// The column contains zeros and ones.
     Bernoulli {
-        /// Probability of a one.
+        /// The probability of a one.
         probability: f64,
     },
-    /// Categories.
+    /// The column contains categories.
     Categorical {
-        /// The indices of the categories in the table.
+        /// The categories as numbers in the table.
         categories: Vec<f64>,
-        /// The probabilities of the categories.
+        /// The probability of each category.
         probabilities: Vec<f64>,
     },
 }
 
 impl ColumnDistribution {
-    /// The mean, the rate, the probability of a one, or the most probable category.
+    /// Returns the mean, the rate, the probability of a one, or the most probable category.
     pub fn value(&self) -> f64 {
         match self {
             Self::Gaussian { mean: x, .. }
@@ -140,29 +142,23 @@ impl ColumnDistribution {
     }
 }
 
-/// The columns of a table by their kinds, as in the training table.
 pub(super) struct Kinds {
-    /// The kind of every column of the data.
     kinds: Vec<Kind>,
-    /// The units of its columns; columns without real numbers are unchanged.
+    /// Columns of other kinds than real numbers are unchanged.
     pub(super) units: Units,
-    /// The categories of each categorical column, ascending.
+    /// The categories of each categorical column, in ascending order.
     pub(super) levels: Vec<Vec<f64>>,
 }
 
-/// Largest number of categories of a column; identifiers are not categories.
+/// A column with more categories probably contains identifiers.
 const LEVELS: usize = 1000;
 
 impl Kinds {
-    /// Whether columns have their own kinds.
     pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of the training rows, all of `kind` except those with their own kind.
-    ///
-    /// # Errors
-    /// Fails if the column does not exist, or it cannot have its kind.
+    /// Returns the kinds of the columns of the training rows. Columns without their own kind are of kind `kind`.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -195,10 +191,6 @@ impl Kinds {
         })
     }
 
-    /// The columns of a stored fit.
-    ///
-    /// # Errors
-    /// Fails if the column does not exist.
     pub(super) fn stored(
         names: &[String],
         kind: Kind,
@@ -213,8 +205,8 @@ impl Kinds {
         })
     }
 
-    /// The kept columns of this kind: for each, its index among all columns of the data and its index among the kept
-    /// columns.
+    /// Returns the kept columns of this kind. Each has its index among all columns of the data and its index among the
+    /// kept columns.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -223,17 +215,13 @@ impl Kinds {
             .collect()
     }
 
-    /// The kinds that occur, each with its columns.
     fn present(&self) -> impl Iterator<Item = (Kind, Vec<(usize, usize)>)> + '_ {
         let all = COLUMN_KINDS.iter();
         all.map(|(_, kind)| (*kind, self.positions(*kind)))
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// The mixture components for rows of the data.
-    ///
-    /// # Errors
-    /// Fails for a value that its column cannot have.
+    /// Returns the mixture components for rows of the data, or an error if a column cannot have one of its values.
     pub(super) fn components(
         &self,
         points: &Points,
@@ -305,7 +293,6 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// The distributions of the data's columns in order, given a component's natural parameters.
     pub(super) fn described(
         &self,
         names: &[String],
@@ -362,7 +349,6 @@ impl Kinds {
     }
 }
 
-/// The kind of every column of these names.
 fn kinds(names: &[String], kind: Kind, columns: &[ColumnKind]) -> Result<Vec<Kind>, Error> {
     if kind == Kind::Multinomial {
         return Err(Error::setting(

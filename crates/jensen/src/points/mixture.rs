@@ -1,4 +1,4 @@
-//! Mixtures.
+//! Mixtures of points in memory.
 
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::models::{
@@ -19,21 +19,21 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const MIXTURE: &str = "mixture";
 
-/// A finished fit of points.
-pub type Fitted = (Made, PointsSummary);
+/// The result of a fit of points, with its summary.
+pub type PointsFit = (Made, PointsSummary);
 
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
 /// # Errors
-/// Fails for a setting or point that the components do not support, and as [`carry_out`] does.
+/// Fails if the components do not support a setting or a point. Also returns the errors of [`carry_out`].
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_columns()?;
     request.check()?;
@@ -85,12 +85,11 @@ pub fn fit_mixture(
     }
 }
 
-/// Fits a mixture with columns of several kinds.
 fn fit_kinds(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let concentration = request.concentration();
     let standardise = request.standardise.unwrap_or_default();
     let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
@@ -113,7 +112,6 @@ fn fit_kinds(
     fit(request, &data, &trains, &score, component, around)
 }
 
-/// A component of natural parameters.
 pub(super) fn gaussian(
     gaussians: &Gaussians,
     units: &Units,
@@ -127,7 +125,7 @@ pub(super) fn gaussian(
     }
 }
 
-/// A component's covariance matrix in the units of the data, or its variances if the matrix is diagonal.
+/// Returns the covariance matrix of a component in the units of the data, or its variances if the matrix is diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
     match gaussians.shape() {
@@ -136,7 +134,6 @@ pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Ve
     }
 }
 
-/// A binary component in numbers.
 pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) -> Component {
     Component::Bernoulli {
         probabilities: bernoullis.probabilities(lambda),
@@ -144,7 +141,6 @@ pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) ->
     }
 }
 
-/// A multinomial component in numbers.
 pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f64) -> Component {
     Component::Multinomial {
         proportions: multinomials.proportions(lambda),
@@ -152,7 +148,7 @@ pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f
     }
 }
 
-/// Binary components over rows, with these Beta parameters.
+/// `smoothing` is the parameter of the Beta priors.
 pub(super) fn bernoullis(
     smoothing: f64,
     points: &Points,
@@ -173,7 +169,7 @@ pub(super) fn bernoullis(
     Ok(Bernoullis::with_prior(points.dim(), smoothing, bits?))
 }
 
-/// Multinomial components over rows with this Dirichlet parameter.
+/// `smoothing` is the parameter of the Dirichlet prior.
 pub(super) fn multinomials(
     smoothing: f64,
     points: &Points,
@@ -189,25 +185,22 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Mean and standard error of the log predictive densities of held-out points, in nats.
+/// Returns the mean and the standard error of the score, in nats.
 fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
     let moments = Moments::of(&logs);
     (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
-/// The data of a mixture.
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
-    /// The source of the points, if they are elsewhere.
+    /// `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// The categories of categorical columns.
     pub(super) levels: &'a [Vec<f64>],
 }
 
 impl<'a> Fitting<'a> {
-    /// Points in this process.
     fn here(points: &'a Points, units: &'a Units) -> Self {
         Self {
             points,
@@ -218,8 +211,8 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best. `score` scores the global parameters
-/// of a mixture with a given number of components.
+/// Fits mixtures of all requested sizes and keeps the best. Each size has an element of `trains`. `score` scores the
+/// global parameters of a mixture with a given number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,
@@ -227,7 +220,7 @@ pub(super) fn fit<C: Components>(
     score: &dyn Fn(usize, &[f64]) -> Score,
     component: impl Fn(&[f64], f64) -> Component,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let Fitting {
         points,
         units,
@@ -312,17 +305,15 @@ pub(super) fn fit<C: Components>(
     Ok((done.made.output, done.summary))
 }
 
-/// Natural parameters with the components in this order.
 fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -> Vec<f64> {
     let weights = order.iter().map(|&k| lambda[k]);
     let rest = order.iter().flat_map(|&k| model.component(lambda, k));
     weights.chain(rest.copied()).collect()
 }
 
-/// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
-/// The means, as pictures if a size is given, otherwise plotted among the points in the first two columns.
+/// Draws the means, as images if a size is given, and otherwise among the points in the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -10,40 +10,41 @@ use rayon::prelude::*;
 
 use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{ColumnKind, Explained, Kind, Points, Shape};
+use super::{ColumnKind, CovarianceShape, Explained, Kind, Points};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "mixture";
 
-/// A learned mixture, applied to new points.
+/// A fitted mixture that is applied to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
-    /// The kind of components.
+    /// The kind of the components, and of the columns without their own kind.
     pub kind: Kind,
-    /// Columns whose kind differs from that of the rest.
+    /// The columns with their own kind.
     pub kinds: Vec<ColumnKind>,
-    /// The categories of each categorical column, ascending.
+    /// The categories of each categorical column, in ascending order.
     pub levels: Vec<Vec<f64>>,
-    /// Covariance matrices of Gaussian components.
-    pub covariance: Shape,
-    /// Number of components.
+    /// The shape of the covariance matrices of Gaussian components.
+    pub covariance: CovarianceShape,
+    /// The number of components.
     pub components: usize,
-    /// Names of the columns.
+    /// The names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β) for points in these units: first the weights, then the components in turn.
+    /// The natural parameters of q(β) for points in these units: first those of the weights, then those of each
+    /// component.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
 }
 
 impl MixtureModel {
-    /// The mixture of a finished fit in a folder.
+    /// Reads the mixture from the folder of a finished fit.
     ///
     /// # Errors
-    /// Fails if the folder does not belong to such a fit, the fit has not finished, or the file is damaged.
+    /// Fails if the folder does not belong to a fit of a mixture, if the fit has not finished, or if the file is
+    /// damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
@@ -56,7 +57,7 @@ impl MixtureModel {
         Self::decode(&bytes).map_err(|error| folder::bad_approximation(&run, error))
     }
 
-    /// The mixture as safetensors bytes.
+    /// Encodes the mixture as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.set("kind", self.kind);
@@ -70,10 +71,10 @@ impl MixtureModel {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// [`Error::Input`] if the bytes are damaged, have another format version or are not such a fit.
+    /// Fails with [`Error::Input`] if the bytes are damaged, have another format version or are not a mixture.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let state = &checkpoint.state;
@@ -92,15 +93,15 @@ impl MixtureModel {
         read().map_err(|error| Error::Input(format!("this is not a mixture: {error}")))
     }
 
-    /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
-    /// distribution of q, in nats.
+    /// Computes the responsibilities and the log density of each point under the posterior predictive distribution of
+    /// q, in nats.
     ///
-    /// For Gaussian components this distribution is a mixture of Student's t distributions (Bishop 2006, Eq. 10.81),
-    /// and of the expected binary or multinomial probabilities for other components. Jensen integrates out missing
-    /// values.
+    /// For Gaussian components the predictive distribution is a mixture of Student's t distributions (Bishop 2006, Eq.
+    /// 10.81). For other components it is a mixture with the expected binary or multinomial probabilities. Missing
+    /// values are integrated out.
     ///
     /// # Errors
-    /// Fails for points that the components cannot have, and natural parameters of another mixture.
+    /// Fails if the components cannot have a point, or if the natural parameters belong to another mixture.
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
         if points.dim() != self.columns.len() {
             return Err(Error::Input(format!(
@@ -136,7 +137,6 @@ impl MixtureModel {
     }
 }
 
-/// Responsibilities and log predictive density of every point of a mixture.
 pub(super) fn predicted<C: Components>(
     model: &Mixture<C>,
     lambda: &[f64],

@@ -5,10 +5,9 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
 
-/// Rows and columns in the page's table. `fit.json` has all.
 const SHOWN: (usize, usize) = (100, 40);
 
-/// The page.
+/// Returns the report of a fit of points.
 pub fn report_page(
     summary: &PointsSummary,
     request: &PointRequest,
@@ -77,7 +76,6 @@ pub fn report_page(
     }
 }
 
-/// The starts and sizes that were tried.
 fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> Exhibit {
     let rows = summary.candidates.iter().flatten();
     let bounds = rows.filter_map(|row| Some((row.parts as f64, row.evidence?)));
@@ -99,7 +97,6 @@ fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> 
     }
 }
 
-/// Table and pictures of the result.
 fn found(described: &Described) -> Exhibit {
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);

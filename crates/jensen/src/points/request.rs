@@ -8,21 +8,21 @@ use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Kinds;
-use super::{ColumnKind, Sizes};
+use super::{ColumnKind, ComponentRange};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Settings of every model of points; absent settings have defaults.
+/// The settings of every model of points. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct PointRequest {
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes or iterations), schedule=PASS:T,PASS:T,…
     /// (linear in between), global (one, inferred) or local (one per point, inferred);
-    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never.
-    /// Plain global cools in 50 iterations, or in one pass with --batch [default: none]
+    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf`
+    /// never. Plain global cools in 50 iterations, or in one pass with --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Points of a minibatch; without it every iteration uses all points
@@ -52,39 +52,37 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a temperature
-    /// policy, with --batch, and for one component or state]
+    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a
+    /// temperature policy, with --batch, and for one component or state]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,
 }
 
-/// Default number of starts. In trials with eight images (as in the tempering paper's Figure 4) one start in two found
-/// all; with five separated clusters in three dimensions about as many find all five.
+/// In trials with eight images (as in Figure 4 of the tempering paper), one start in two found all of them. With five
+/// separated clusters in three dimensions, about the same share found all five.
 const STARTS: u64 = 5;
 
-/// Default number of iterations of a start.
 const MAX_ITERS: u64 = 1000;
 
-/// The default fraction of a run after which an inferred temperature is 1.
+/// The default number of iterations after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
+/// The default number of passes after which an inferred temperature is 1.
 const COOLING_PASSES: f64 = 1.0;
 
-/// A number of passes that no run reaches.
 const UNBOUNDED: f64 = 1e9;
 
 impl PointRequest {
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Passes over the points, with minibatches.
+    /// Returns the number of passes over the points, for a fit by minibatches.
     pub fn passes(&self) -> Option<f64> {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
-    /// The budget of a fit and of its cooling.
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
@@ -100,10 +98,10 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
+    /// Returns the settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
-    /// Fails for an invalid setting, or one without an effect.
+    /// Fails if a setting is invalid or has no effect.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -141,7 +139,7 @@ impl PointRequest {
             return refuse("--heldout needs a share below 1, such as 0.1");
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
-        temper.check().map_err(Error::Setting)?;
+        temper.check()?;
         if temper.from_both_ends() {
             return refuse("only topics can start temperatures at both ends: choose warm or cold");
         }
@@ -153,13 +151,11 @@ impl PointRequest {
         })
     }
 
-    /// The temperature policy as requested.
     pub(super) fn temper(&self) -> Result<Temper, Error> {
-        let temper = self.temper.as_deref().unwrap_or("none").parse();
-        temper.map_err(Error::Setting)
+        Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
 
-    /// The number of starts for models of at most `parts` parts.
+    /// `parts` is the largest number of parts of a model.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -169,15 +165,11 @@ impl PointRequest {
     }
 
     /// The number of starts with the temperature policy. By default only the first start has it. The other starts are
-    /// cheaper, and they ensure that the bound is at least that of a fit without the policy.
+    /// cheaper, and they ensure that the ELBO is at least that of a fit without the policy.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }
 
-    /// The settings of a start.
-    ///
-    /// # Errors
-    /// Fails as [`settings`](Self::settings) does.
     pub(super) fn settings_of(&self, start: u64) -> Result<DriverSettings, Error> {
         let settings = self.settings()?;
         let temper = match start < self.tempered() {
@@ -191,13 +183,12 @@ impl PointRequest {
         })
     }
 
-    /// The planned iterations of one start, if there is a plan.
+    /// Returns the number of iterations of one start that the number of passes implies, or `None` without minibatches.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
     }
 
-    /// Largest number of iterations of all starts of all models together.
     pub(super) fn iterations(&self, points: usize, candidates: usize) -> u64 {
         let all = |each: u64| each.saturating_mul(candidates as u64);
         match self.planned(points) {
@@ -206,13 +197,12 @@ impl PointRequest {
         }
     }
 
-    /// The share of the points that is held out.
     pub(super) fn heldout(&self) -> f64 {
         self.heldout.unwrap_or(0.0)
     }
 }
 
-/// A mixture of points.
+/// The settings of a mixture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -231,7 +221,7 @@ pub struct MixtureRequest {
             help_heading = "Model"
         )
     )]
-    pub components: Option<Sizes>,
+    pub components: Option<ComponentRange>,
     /// Density of a component [default: gaussian]
     #[cfg_attr(
         feature = "clap",
@@ -256,7 +246,7 @@ pub struct MixtureRequest {
         feature = "clap",
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
-    pub covariance: Option<Shape>,
+    pub covariance: Option<CovarianceShape>,
     /// Whether to standardise the columns of Gaussian components; results are always in the units of the data [default:
     /// on]
     #[cfg_attr(
@@ -280,8 +270,8 @@ pub struct MixtureRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_variance_weight: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of binary ones
-    /// [default: 0.5]
+    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of
+    /// binary ones [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
     /// Draw the components' means as pictures of this size
@@ -293,32 +283,28 @@ pub struct MixtureRequest {
 }
 
 impl MixtureRequest {
-    /// The numbers of components.
-    pub fn sizes(&self) -> Sizes {
-        self.components.unwrap_or(Sizes::one(1))
+    /// Returns the numbers of components from which the fit chooses.
+    pub fn sizes(&self) -> ComponentRange {
+        self.components.unwrap_or(ComponentRange::one(1))
     }
 
-    /// The default kind of columns.
     pub(super) fn kind(&self) -> Kind {
         self.kind.unwrap_or_default()
     }
 
-    /// Whether columns have their own kinds.
     pub(super) fn several_kinds(&self) -> bool {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Dirichlet parameter of the weights.
     pub(super) fn concentration(&self) -> f64 {
         self.concentration.unwrap_or(1.0)
     }
 
-    /// Dirichlet parameter of multinomial and binary components.
+    /// The Dirichlet parameter of multinomial components and the Beta parameter of binary components.
     pub(super) fn smoothing(&self) -> f64 {
         self.smoothing.unwrap_or(0.5)
     }
 
-    /// The prior of Gaussian components.
     pub(super) fn prior(&self) -> GaussianPrior {
         let usual = GaussianPrior::default();
         GaussianPrior {
@@ -328,10 +314,6 @@ impl MixtureRequest {
         }
     }
 
-    /// Rejects settings that belong to components of another kind.
-    ///
-    /// # Errors
-    /// Fails if such a setting is given.
     pub(super) fn check(&self) -> Result<(), Error> {
         let some = |kinds: &[Kind]| {
             kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))
@@ -368,7 +350,7 @@ impl MixtureRequest {
     }
 }
 
-/// Kinds of components.
+/// The kind of components or of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -386,11 +368,11 @@ pub enum Kind {
     Categorical,
 }
 
-/// Shapes of covariance matrices.
+/// The shape of covariance matrices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum CovarianceShape {
     /// Any
     #[default]
     Full,
@@ -398,16 +380,16 @@ pub enum Shape {
     Diagonal,
 }
 
-impl From<Shape> for Covariance {
-    fn from(shape: Shape) -> Self {
+impl From<CovarianceShape> for Covariance {
+    fn from(shape: CovarianceShape) -> Self {
         match shape {
-            Shape::Full => Self::Full,
-            Shape::Diagonal => Self::Diagonal,
+            CovarianceShape::Full => Self::Full,
+            CovarianceShape::Diagonal => Self::Diagonal,
         }
     }
 }
 
-/// A factorial mixture: every point is a sum of binary factors and noise.
+/// The settings of a factorial mixture, in which every point is a sum of binary factors plus noise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]

@@ -1,8 +1,8 @@
-//! A shard of a mixture: a table. The process that reads the table also evaluates its rows.
+//! The shard of a mixture, which is a table whose rows the reading process evaluates.
 //!
-//! A worker reads it once for the moments of its columns ([`What::Survey`]), which determine the prior, and again for
-//! the initial statistics of its rows ([`What::Begin`]). The worker then keeps the rows in memory. The answers depend
-//! only on the settings, the file and the share. The driver adds them over a tree of shards.
+//! A worker reads the table first for the moments of its columns ([`What::Survey`]), which determine the prior, and
+//! again for the initial statistics of its rows ([`What::Begin`]). It then keeps the rows in memory. The answers depend
+//! only on the settings, the file and the share. The driver adds them over a binary tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::{Kind, MixtureRequest, Points};
 use crate::Error;
 use crate::units::Units;
 
-/// A request to a shard.
+/// A request to a shard. The comment of each variant describes the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// The number of rows and the columns, and whether the components support them.
+    /// The number of rows and the moments of the columns, or an error if the components do not support a value.
     Survey = 0,
     /// Σ T(x), the sizes of the shard's points, and the rows of its share.
     Begin = 1,
-    /// Runs the local steps of its share.
+    /// The statistics of the local steps of its share.
     Step = 2,
-    /// The shard's part of the bound at T = 1.
+    /// The shard's part of the ELBO at T = 1.
     Bound = 3,
     /// The log predictive densities of its held-out rows.
     Predict = 4,
@@ -46,15 +46,15 @@ impl What {
     ];
 }
 
-/// The inputs of a shard other than its file: the settings, and later the moments of the columns over all rows.
+/// The inputs of a shard other than its file. The moments of the columns over all rows are known only after the survey.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PointPlan {
     pub request: MixtureRequest,
-    /// Count, mean and squares.
+    /// The count, the mean and the sum of squared deviations of each column.
     pub columns: Vec<[f64; 3]>,
 }
 
-/// The training rows and the held-out rows of a shard, as components of a mixture.
+/// The training rows and the held-out rows, in this order.
 pub(super) enum Rows {
     Gaussian(Box<(Gaussians, Gaussians, Units)>),
     Bernoulli(Bernoullis, Bernoullis),
@@ -62,7 +62,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// The model of points in the units, and with the prior, that follow from these moments.
+    /// Creates the components. The moments of the columns determine the units and the prior.
     pub fn of(
         request: &MixtureRequest,
         points: Points,
@@ -102,18 +102,19 @@ impl Rows {
     }
 }
 
-/// A shard that was read.
+/// A shard in the memory of a worker.
 pub struct PointShard {
     request: MixtureRequest,
     rows: Rows,
     bytes: usize,
 }
 
-/// Answers a request of the driver for a shard. `kept` stores the shard between calls. The same arguments give the same
+/// Answers a request of the driver to a shard. `kept` stores the shard between calls. The same arguments give the same
 /// bits on every machine.
 ///
 /// # Errors
-/// Fails if the file cannot be read, differs from the driver's file, or has values that the components do not support.
+/// Fails if the file cannot be read, if it differs from the file that the driver knows, or if the components do not
+/// support one of its values.
 pub fn point_step(
     plan: &str,
     path: &Path,
@@ -153,14 +154,13 @@ pub fn point_step(
     Ok(answer)
 }
 
-/// The numbers in runs, each given by its first number and its length.
+/// Decodes runs, each with its first number and its length.
 fn expanded(runs: &[u32]) -> Vec<usize> {
     let runs = runs.as_chunks().0.iter();
     runs.flat_map(|&[first, count]| first as usize..first as usize + count as usize)
         .collect()
 }
 
-/// The survey of a shard after it is first read.
 fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8>, Error> {
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     points.check_size(request.image)?;
@@ -168,7 +168,8 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let columns = ColumnMoments::of(points.dim(), &points.train);
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
-    // This rejects values that components cannot have. Columns may be constant in a shard that are not in others.
+    // This check rejects values that components cannot have. It does not apply to Gaussian components, because a column
+    // that is constant in this shard may vary in others.
     if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }
@@ -184,7 +185,6 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     }))
 }
 
-/// A shard, and some of its rows to learn from.
 fn read_shard(
     plan: &str,
     path: &Path,
@@ -226,7 +226,6 @@ fn moments([count, mean, squares]: [f64; 3]) -> ColumnMoments {
     }
 }
 
-/// The statistics of a shard for a start.
 fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
     let mut totals = vec![0.0; train.prior().iter().map(|(family, _)| family.len()).sum()];
     train.add_all(1.0, &mut totals);
@@ -243,7 +242,7 @@ fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
 }
 
 impl PointShard {
-    /// Approximate number of bytes.
+    /// Returns the approximate number of bytes in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -303,7 +302,6 @@ impl PointShard {
     }
 }
 
-/// The survey of a shard.
 pub(super) struct ShardSurvey {
     pub rows: usize,
     pub names: Vec<String>,
@@ -311,7 +309,6 @@ pub(super) struct ShardSurvey {
     pub columns: Vec<ColumnMoments>,
 }
 
-/// Reads the answer to [`What::Survey`].
 pub(super) fn survey_of(read: &mut Reader<'_>) -> Result<ShardSurvey, String> {
     let [rows, names] = read.counts()?;
     let digest = read.text()?;

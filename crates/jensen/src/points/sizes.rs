@@ -1,4 +1,4 @@
-//! A number of parts, or a range from which to choose.
+//! A number of parts, or a range from which Jensen chooses the number.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,15 +6,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of components, or the numbers from which the bound chooses.
+use crate::Error;
+
+/// A number of components, or a range from which the ELBO chooses the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
-pub struct Sizes {
+pub struct ComponentRange {
     least: u64,
     most: u64,
 }
 
-/// The form in files: a number or a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -22,32 +23,31 @@ enum Written {
     Range(String),
 }
 
-/// The largest number of components.
 const MOST: u64 = 1_000_000;
 
-impl Sizes {
-    /// One number.
+impl ComponentRange {
+    /// Creates the range that contains only `k`.
     pub fn one(k: u64) -> Self {
         Self { least: k, most: k }
     }
 
-    /// All seeds in ascending order.
+    /// Returns the numbers in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
 
-    /// The number, if there is only one.
+    /// Returns the number if there is only one.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// The largest.
+    /// Returns the largest number.
     pub fn most(self) -> u64 {
         self.most
     }
 }
 
-impl fmt::Display for Sizes {
+impl fmt::Display for ComponentRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.only() {
             Some(k) => k.fmt(f),
@@ -56,11 +56,10 @@ impl fmt::Display for Sizes {
     }
 }
 
-impl FromStr for Sizes {
-    type Err = String;
+impl FromStr for ComponentRange {
+    type Err = Error;
 
-    /// Parses `5`, or `1..10` with both ends.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let number = |text: &str| {
             text.trim()
                 .parse::<u64>()
@@ -70,15 +69,15 @@ impl FromStr for Sizes {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
-            _ => Err(format!(
+            _ => Err(Error::Setting(format!(
                 "expected a number from 1 to {MOST}, or a range such as 1..10"
-            )),
+            ))),
         }
     }
 }
 
-impl From<Sizes> for Written {
-    fn from(sizes: Sizes) -> Self {
+impl From<ComponentRange> for Written {
+    fn from(sizes: ComponentRange) -> Self {
         match sizes.only() {
             Some(k) => Self::One(k),
             None => Self::Range(sizes.to_string()),
@@ -86,10 +85,10 @@ impl From<Sizes> for Written {
     }
 }
 
-impl TryFrom<Written> for Sizes {
-    type Error = String;
+impl TryFrom<Written> for ComponentRange {
+    type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self, Error> {
         match written {
             Written::One(k) => k.to_string().parse(),
             Written::Range(text) => text.parse(),
@@ -104,14 +103,14 @@ mod tests {
     #[test]
     fn ranges_are_read_and_written() {
         for (text, json, all) in [("4", "4", 4..=4), ("1..10", "\"1..10\"", 1..=10)] {
-            let sizes: Sizes = text.parse().unwrap();
+            let sizes: ComponentRange = text.parse().unwrap();
             assert_eq!(sizes.all(), all);
             assert_eq!(sizes.to_string(), text);
             assert_eq!(serde_json::to_string(&sizes).unwrap(), json);
-            assert_eq!(serde_json::from_str::<Sizes>(json).unwrap(), sizes);
+            assert_eq!(serde_json::from_str::<ComponentRange>(json).unwrap(), sizes);
         }
         for wrong in ["0", "3..2", "..4", "2..", "-1", "x", "1..2000000"] {
-            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ComponentRange>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A fit of points in its stored form: the natural parameters of q(β), from which the model evaluates other points.
+//! The stored form of a fit of points: the natural parameters of q(β), from which the model evaluates other points.
 
 use jensen_data::RunDir;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
@@ -7,19 +7,19 @@ use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// A stored model to apply to new points.
+/// The global parameters of a fitted model, with the units of its columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
-    /// Natural parameters of q(β) for points in these units.
+    /// The natural parameters of q(β) for points in these units.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
-    /// The categories of each categorical column, ascending.
+    /// The categories of each categorical column, in ascending order.
     pub levels: Vec<Vec<f64>>,
 }
 
 impl Globals {
-    /// The safetensors bytes for the model of this name.
+    /// Encodes the parameters as safetensors bytes. `model` is the name of the model.
     pub fn encode(&self, model: &str) -> Vec<u8> {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);
@@ -28,10 +28,10 @@ impl Globals {
         Checkpoint::of_result(Identity::of_result(model), archive).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// [`Error::Input`] if they are damaged or are not such a fit.
+    /// Fails with [`Error::Input`] if the bytes are damaged or are not a fit of points.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let read = || -> Result<Self, ArchiveError> {
@@ -45,10 +45,10 @@ impl Globals {
     }
 }
 
-/// The global parameters in the folder of a finished fit of `command`.
+/// Reads the global parameters from the folder of a finished fit of `command`.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or if the file is damaged.
 pub fn stored_globals(run: &RunDir, command: &str) -> Result<Globals, Error> {
     let encoded = folder::approximation(run, command)?;
     Globals::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))

@@ -1,88 +1,89 @@
-//! A fit of points in numbers: `fit.json`.
+//! The contents of `fit.json` of models of points.
 
 use serde::{Deserialize, Serialize};
 
 use super::ColumnPart;
 use crate::job::Judgement;
 
-/// Wall-clock seconds of the parts of a fit.
+/// The wall-clock seconds of the parts of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PointsSeconds {
-    /// The run.
+    /// Seconds for the run.
     pub fit: f64,
 }
 
-/// A fit in numbers. Field names and meanings are stable, and fields may be added at the end. Numbers that are not
-/// finite, or that were not requested, are `null`.
+/// The contents of `fit.json` of a model of points. The names and meanings of the fields are stable. Later versions may
+/// add fields at the end. Numbers that are not finite or were not requested are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
-    /// `mixture`, `factors` or `hmm`.
+    /// The command: `mixture`, `factors` or `hmm`.
     pub command: String,
-    /// The model, such as `gaussian mixture`.
+    /// The name of the model, such as `gaussian mixture`.
     pub model: String,
-    /// Status and verdict.
+    /// The status and the verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The evidence lower bound of the model at T = 1, in nats.
+    /// The ELBO of the model at T = 1, in nats.
     pub elbo: Option<f64>,
-    /// The temperature policy.
+    /// The name of the temperature policy.
     pub temper: String,
-    /// The temperature at the end.
+    /// The final temperature.
     pub temperature: Option<f64>,
-    /// Mean log predictive density of a held-out point, in nats.
+    /// The mean log predictive density of a held-out point, in nats.
     pub heldout_log_predictive: Option<f64>,
-    /// Standard error of `heldout_log_predictive`.
+    /// The standard error of `heldout_log_predictive`.
     pub heldout_standard_error: Option<f64>,
-    /// Number of iterations taken.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Number of training points.
+    /// The number of training points.
     pub points: u64,
-    /// Number of points without content that were skipped.
+    /// The number of points that were skipped because they have no content.
     pub skipped: u64,
-    /// Points per second, where each pass counts every point.
+    /// The number of points per second, where each pass counts every point.
     pub points_per_second: f64,
-    /// Seconds by stage.
+    /// The seconds of the parts of the fit.
     pub seconds: PointsSeconds,
-    /// Seed of the run.
+    /// The seed.
     pub seed: u64,
-    /// Version of Jensen.
+    /// The version of Jensen.
     pub version: String,
-    /// Names of the columns.
+    /// The names of the columns.
     pub columns: Vec<String>,
     /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The gain of one more iteration over all points, in nats. Only for minibatch fits, which have no stopping rule.
+    /// The gain of one more iteration over all points, in nats. Only fits by minibatches have it, because they have no
+    /// stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// The starts and sizes that the run tried, if there were several.
+    /// The candidates that the run tried, if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Vec<CandidateRow>>,
 }
 
-/// A start of a model.
+/// A start of a model, as one of several candidates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateRow {
-    /// Number of components, factors or states.
+    /// The number of components, factors or states.
     pub parts: u64,
     /// The seed of the start.
     pub seed: u64,
-    /// The bound of the start in nats.
+    /// The ELBO of the start, in nats.
     pub elbo: Option<f64>,
-    /// The score by which models are compared: the bound, plus log K! for the equivalent modes of a mixture of K
-    /// components.
+    /// The score in comparisons: the ELBO, plus log K! for the equivalent modes of a model with K components or states.
     pub evidence: Option<f64>,
-    /// Number of iterations that the candidate took.
+    /// The number of iterations of the start.
     pub iterations: u64,
-    /// Whether the candidate converged.
+    /// Whether the start converged.
     pub converged: bool,
-    /// Whether the candidate was kept.
+    /// Whether the start was kept.
     pub chosen: bool,
 }
 
 impl PointsSummary {
-    /// Several fits as a table with one row per number of parts. The columns are the number of parts, the best bound,
-    /// the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
+    /// Returns a table of the candidates with one row per number of parts. The columns are the number of parts, the
+    /// best ELBO, the best score in comparisons, the number of starts within a nat of the best, and `kept` for the
+    /// chosen model.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {
@@ -121,57 +122,57 @@ impl PointsSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parts {
-    /// The components of a mixture, the heaviest first.
+    /// The components of a mixture, by decreasing weight.
     Components(Vec<Component>),
     /// The factors, with one value per column.
     Factors(Vec<Vec<f64>>),
-    /// The states of chains.
+    /// The states of a hidden Markov model.
     Chain(Chain),
 }
 
-/// Hidden Markov chains.
+/// The parameters of a hidden Markov model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
-    /// Probabilities of the first state.
+    /// The probabilities of the first state.
     pub initial: Vec<f64>,
-    /// Transition probabilities, one row per state.
+    /// The transition probabilities, with one row per state.
     pub transitions: Vec<Vec<f64>>,
-    /// The emissions of every state.
+    /// The emission distribution of every state.
     pub emissions: Vec<Emission>,
 }
 
-/// Emissions of a state.
+/// The emission distribution of a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Emission {
-    /// Real vectors.
+    /// The state emits real vectors.
     Gaussian {
-        /// Mean, one value per column.
+        /// The mean of each column.
         mean: Vec<f64>,
-        /// Covariance row by row, or the variances if columns are independent.
+        /// The covariance matrix row by row, or the variances if columns are independent.
         covariance: Vec<f64>,
     },
-    /// Vectors of zeros and ones.
+    /// The state emits vectors of zeros and ones.
     Bernoulli {
-        /// Probabilities of ones.
+        /// The probability of a one in each column.
         probabilities: Vec<f64>,
     },
-    /// Vectors of counts.
+    /// The state emits vectors of counts.
     Multinomial {
-        /// Proportions of the columns.
+        /// The proportion of each column.
         proportions: Vec<f64>,
     },
-    /// Columns of several kinds.
+    /// The state emits columns of several kinds.
     Columns {
-        /// The central value of each column: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// The central value of each column, which is [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
-        /// The columns.
+        /// The distribution of each column.
         columns: Vec<ColumnPart>,
     },
 }
 
 impl Emission {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the means, the probabilities, the proportions or the central values of the columns.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -190,42 +191,42 @@ impl Emission {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Component {
-    /// Real vectors.
+    /// The component contains real vectors.
     Gaussian {
-        /// Mean, one value per column.
+        /// The mean of each column.
         mean: Vec<f64>,
-        /// Covariance row by row, or the variances if columns are independent.
+        /// The covariance matrix row by row, or the variances if columns are independent.
         covariance: Vec<f64>,
-        /// Share of the points.
+        /// The share of the points.
         weight: f64,
     },
-    /// Vectors of zeros and ones.
+    /// The component contains vectors of zeros and ones.
     Bernoulli {
-        /// Probabilities of ones.
+        /// The probability of a one in each column.
         probabilities: Vec<f64>,
-        /// Share of the points.
+        /// The share of the points.
         weight: f64,
     },
-    /// Vectors of counts.
+    /// The component contains vectors of counts.
     Multinomial {
-        /// Proportions of the columns.
+        /// The proportion of each column.
         proportions: Vec<f64>,
-        /// Share of the points.
+        /// The share of the points.
         weight: f64,
     },
-    /// Columns of several kinds.
+    /// The component contains columns of several kinds.
     Columns {
-        /// The central value of each column: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// The central value of each column, which is [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
-        /// The columns.
+        /// The distribution of each column.
         columns: Vec<ColumnPart>,
-        /// Share of the points.
+        /// The share of the points.
         weight: f64,
     },
 }
 
 impl Component {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the means, the probabilities, the proportions or the central values of the columns.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -241,7 +242,7 @@ impl Component {
         }
     }
 
-    /// Share of the points.
+    /// Returns the share of the points.
     pub fn weight(&self) -> f64 {
         match self {
             Self::Gaussian { weight, .. }

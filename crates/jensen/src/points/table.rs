@@ -1,4 +1,4 @@
-//! Rows of numbers.
+//! Tables of numbers, divided into training rows and held-out rows.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
 use super::job::COPIES;
-use super::{PointRequest, Shape};
+use super::{CovarianceShape, PointRequest};
 use crate::Error;
 use crate::job::Need;
 use crate::units::{Standardise, Units};
@@ -15,40 +15,40 @@ use crate::units::{Standardise, Units};
 /// Rows of numbers, divided into training rows and held-out rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// The file, or the caller's label.
+    /// The name of the file, or the label that the caller gave.
     pub source: String,
-    /// Names of the columns.
+    /// The names of the columns.
     pub names: Vec<String>,
-    /// Training rows, concatenated.
+    /// The training rows, concatenated.
     pub train: Vec<f64>,
-    /// Rows to score.
+    /// The held-out rows, concatenated.
     pub heldout: Vec<f64>,
-    /// A digest of the data.
+    /// The digest of the data.
     pub digest: String,
-    /// The first missing value: its row, counted from 1, and its column.
+    /// The first missing value: its row, from 1, and the name of its column.
     pub missing: Option<(usize, String)>,
-    /// The total number of training rows, if these rows are only a sample of the rows in shards.
+    /// The total number of training rows, if `train` is only a sample of the rows in shards.
     pub elsewhere: Option<usize>,
 }
 
 const SPLIT: Purpose = Purpose::new("held-out points");
 
 impl Points {
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn dim(&self) -> usize {
         self.names.len()
     }
 
-    /// Number of training rows.
+    /// Returns the number of training rows.
     pub fn count(&self) -> usize {
         self.elsewhere
             .unwrap_or(self.train.len() / self.dim().max(1))
     }
 
-    /// Rejects pictures whose number of pixels differs from the number of columns.
+    /// Checks that images of this size have one pixel per column.
     ///
     /// # Errors
-    /// Fails if the numbers differ.
+    /// Fails if the number of pixels differs from the number of columns.
     pub fn check_size(&self, size: Option<(usize, usize)>) -> Result<(), Error> {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
@@ -62,10 +62,6 @@ impl Points {
         }
     }
 
-    /// Rejects missing values, with the given reason.
-    ///
-    /// # Errors
-    /// Fails if a value is missing.
     pub(super) fn check_complete(&self, why: &str) -> Result<(), Error> {
         match &self.missing {
             None => Ok(()),
@@ -76,10 +72,7 @@ impl Points {
         }
     }
 
-    /// Rejects missing values with inferred temperatures, because their normalisers need complete rows.
-    ///
-    /// # Errors
-    /// Fails if a value is missing, and the policy infers.
+    /// Rejects missing values if a policy infers temperatures, because its normalisers need complete rows.
     pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
         match request.temper()?.name() {
             "global" | "local" => self.check_complete(
@@ -89,10 +82,6 @@ impl Points {
         }
     }
 
-    /// Rejects a column without any value.
-    ///
-    /// # Errors
-    /// Fails if there is such a column.
     pub(super) fn check_columns(&self) -> Result<(), Error> {
         let known = |d: usize| {
             let mut column = self.train.iter().skip(d).step_by(self.dim());
@@ -107,35 +96,34 @@ impl Points {
         }
     }
 
-    /// The units of the columns, computed from the training rows.
-    ///
-    /// # Errors
-    /// Fails if all columns are constant.
     pub(super) fn units(&self, asked: Standardise) -> Result<Units, Error> {
         let units = Units::of_rows(self.dim(), &self.train, asked);
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// Gaussian components over the training rows in these units, with densities in the original units.
-    pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
+    /// Returns Gaussian components over the training rows in these units. Densities are in the original units.
+    pub(super) fn gaussians(
+        &self,
+        shape: CovarianceShape,
+        units: &Units,
+        prior: GaussianPrior,
+    ) -> Gaussians {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
     }
 
-    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed. Prior
-    /// correlations are estimated from the rows that the start uses.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
+    /// Returns the components of [`gaussians`](Self::gaussians) for a fit of `parts` components with this seed. Prior
+    /// correlations are estimated from the rows that the start uses. The result is [`Error::Memory`] if the covariance
+    /// matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
-        shape: Shape,
+        shape: CovarianceShape,
         units: &Units,
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let Shape::Full = shape {
+        if let CovarianceShape::Full = shape {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
@@ -150,13 +138,13 @@ impl Points {
         })
     }
 
-    /// Memory of full covariance matrices of all columns. Jensen builds them before a job reports the memory that it
-    /// needs.
+    /// Returns the memory of full covariance matrices of all columns. Jensen builds them before a job reports the
+    /// memory that it needs.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
             what: format!("{parts} covariance matrices of {columns} columns"),
-            // As for the global parameters of a job, of which they are the largest part.
+            // The matrices are the largest part of a job's global parameters and have the same number of copies.
             bytes: columns
                 .saturating_mul(columns)
                 .saturating_mul(parts)
@@ -165,10 +153,10 @@ impl Points {
         }
     }
 
-    /// The columns with these names, where every row is a training row.
+    /// Reads the columns with these names. All rows are training rows.
     ///
     /// # Errors
-    /// Fails if the column does not exist, or it has values other than numbers.
+    /// Fails if there is no such column, or if it contains values other than numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()
@@ -177,26 +165,26 @@ impl Points {
         Self::of(table, names.to_vec(), &columns, &PointRequest::default(), 0)
     }
 
-    /// Reads a table of numeric columns; cells may be missing.
+    /// Reads a table of numeric columns, which may have missing cells.
     ///
     /// # Errors
-    /// Fails if the table cannot be read, is empty, or has a cell that is not a number.
+    /// Fails if the table cannot be read, if it is empty, or if a cell is not a number.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// The rows of a table of numeric columns; cells may be missing.
+    /// Reads points from a table of numeric columns, which may have missing cells, and holds out some rows.
     ///
     /// # Errors
-    /// Fails if the table is empty, or has a cell that is infinite or not a number.
+    /// Fails if the table is empty, or if a cell is infinite or not a number.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
         Self::of_shard(table, request, 0)
     }
 
-    /// The rows of a table as the shard with this number, which draws its held-out rows separately.
+    /// Reads points from a table that is the shard with this number. Each shard draws its held-out rows separately.
     ///
     /// # Errors
-    /// Fails as [`of_table`](Self::of_table) does.
+    /// Returns the same errors as [`of_table`](Self::of_table).
     pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()

@@ -17,27 +17,27 @@ use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fi
 
 /// A fit of a problem that is ready to run.
 pub struct FitJob<'a, P, R> {
-    /// The program to fit.
+    /// The problem to fit.
     pub problem: &'a P,
     /// The options of the fit.
     pub options: &'a Options,
-    /// The request, as in `run.json`.
+    /// The request as stored in `run.json`.
     pub request: R,
-    /// Copies of the problem's sources: file names and contents.
+    /// The names and contents of copies of the problem's sources.
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// The budget of the run.
     pub budget: Budget,
-    /// Whether the run can resume. Without checkpoints it starts again.
+    /// Whether the run writes checkpoints, so that it can resume.
     pub resumable: bool,
-    /// The additional content of the report.
+    /// The content of the report other than results.
     pub about: About,
-    /// The data, for readers of the draws.
+    /// The data, which are stored for readers of the draws.
     pub data: &'a DataSet,
-    /// Names of dimensions and labels along them, for readers of the draws.
+    /// The names of dimensions and their labels, which are stored for readers of the draws.
     pub coordinates: Coordinates,
 }
 
-/// The results that are computed from a fit's records.
+/// The results that are computed from the records of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,
@@ -77,7 +77,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     }
 
     fn budgets(&self) -> &'static [&'static str] {
-        // Up to which dimension a Hessian is formed: 128 in earlier builds.
+        // The largest dimension for which a Hessian is formed, which was 128 in earlier builds.
         &[
             "/method/auto/trust/explicit_limit",
             "/method/trust/explicit_limit",
@@ -112,7 +112,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     }
 
     fn complete(&self, made: &mut Finished<Self>) {
-        // Including that of the run's earlier part.
+        // The history includes the part of the run before a resume.
         made.output.history = std::mem::take(&mut made.course.history);
         made.output.label(&self.coordinates);
     }
@@ -133,7 +133,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     ) -> Vec<File<'a>> {
         let (fitted, about) = (&made.output, &self.about);
         let seed = fitted.settings.seed;
-        let family = fitted.fit.best().kind.to_string();
+        let family = fitted.fit.best().family.to_string();
         let comments = fitted.csv_comments(about);
         let attributes = NetcdfAttributes {
             model: about.model.clone(),

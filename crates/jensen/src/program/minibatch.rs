@@ -1,4 +1,4 @@
-//! The settings of minibatches, and their conversion to a method.
+//! The settings of minibatches, and the methods that they describe.
 
 use jensen_blackbox::minibatches::{Judge, MinibatchSettings, SmisoSettings};
 use jensen_blackbox::records::{RecordEstimator, VarianceSettings};
@@ -9,19 +9,15 @@ use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
 use crate::exchangeable::{with_at_most, with_usual_estimator};
 
-/// Default number of records per batch, or all records if there are fewer.
 const BATCH: u64 = 100;
 
-/// Default number of records per batch if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
-/// Default weight of the newest step in SMISO.
 const ALPHA: f64 = 0.9;
 
-/// Number of pairs of a batch and a draw for each traced variance.
+/// The number of pairs of a batch and a draw.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// A fit without minibatches and without their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -46,7 +42,6 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Rejects methods that visit records from all data in every iteration, if the data come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
@@ -70,7 +65,6 @@ fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     }
 }
 
-/// The requested method; `None` without `--exchangeable`.
 pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.exchangeable.is_none() {
         return without_records(request);
@@ -166,12 +160,11 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// The method for a model. By default, the policy chooses minibatches and the estimator for them.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,
     model: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Result<Method, Error> {
     let records = model.records();
     let method = match request.batch {

@@ -1,16 +1,16 @@
-//! Reads Stan programs from files, compiles and fits them as requested, and stores the results in a folder.
+//! Fits of Stan programs from files, with results in a folder.
 //!
-//! This module fits a program with its data as `jensen fit` does, whereas [`fit`](crate::fit) fits any problem in
+//! The module fits a program with its data as `jensen fit` does, whereas [`fit`](crate::fit) fits any problem in
 //! memory.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `source` | [`Source`]: program, includes and data as they were read |
-//! | `request` | [`FitRequest`]: what is asked for, with its defaults |
+//! | `source` | [`Source`]: program, included files and data |
+//! | `request` | [`FitRequest`]: the settings of a fit, with their defaults |
 //! | `minibatch` | the settings of exchangeable records |
-//! | `trust` | the parameters of TrustVI |
-//! | `job` | [`FitJob`]: a fit in a folder |
-//! | `stored` | [`Stored`]: what the folder keeps |
+//! | `trust` | the settings of TrustVI |
+//! | `job` | [`FitJob`]: the fit job |
+//! | `stored` | [`StoredFit`]: the contents of a result folder |
 
 mod job;
 mod minibatch;
@@ -26,7 +26,7 @@ pub use request::{
 };
 pub(crate) use source::REGRESSION;
 pub use source::{Includes, Source};
-pub use stored::Stored;
+pub use stored::StoredFit;
 pub use trust::TrustRequest;
 
 use std::collections::BTreeMap;
@@ -48,41 +48,33 @@ use crate::{
     sample_refined,
 };
 
-/// Largest share of a time limit that may be spent on choosing a centring.
+/// The largest share of a time limit that may be spent on choosing a centring.
 const PILOT: f64 = 0.25;
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const FIT: &str = "fit";
 
-/// A program compiled according to a request.
+/// A program that is compiled according to a request.
 pub struct Program {
     source: Source,
     data: DataSet,
     request: FitRequest,
     threads: usize,
     model: Lowered,
-    /// The parameterisation of groups, once it has been chosen.
     centring: OnceLock<Centring>,
-    /// Set if the fit ends in the program's own form of the groups.
+    /// Set if the fit ended in the program's own parameterisation of the groups.
     as_written: OnceLock<()>,
 }
 
-/// The density that a request needs.
 enum Lowered {
-    /// The density of all data at once.
     Whole(Box<Model>),
-    /// A density of exchangeable records.
     Records(Box<RecordModel>),
-    /// The density of exchangeable records whose data come in blocks.
     Blocks(Box<BlockModel>),
-    /// The density of exchangeable records that are evaluated elsewhere.
     Shards(Box<ShardModel>),
 }
 
-/// Creates the evaluator of shards from the input that a shard needs.
 type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
-/// Runs the same code with a model of any kind.
 macro_rules! with_model {
     ($lowered:expr, |$model:ident| $work:expr) => {
         match $lowered {
@@ -99,7 +91,7 @@ impl Program {
     /// compilation and while it computes draws.
     ///
     /// # Errors
-    /// Fails for an invalid setting, which is found before compilation, and for an error in the program or its data.
+    /// Fails if a setting is invalid, which is checked before compilation, or if the program or its data have errors.
     pub fn compile(
         source: Source,
         request: FitRequest,
@@ -109,11 +101,14 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator from the input that a
-    /// shard needs.
+    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator of shards from the
+    /// input that a shard needs.
+    ///
+    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator of shards from the
+    /// input that a shard needs.
     ///
     /// # Errors
-    /// Fails as [`compile`](Self::compile) does, and if the counted records are missing.
+    /// Returns the same errors as [`compile`](Self::compile), for any of the shards.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -136,7 +131,7 @@ impl Program {
         halt: Halt,
         steps: Option<Steps<'_>>,
     ) -> Result<Self, Error> {
-        // Checks settings before any slow step.
+        // Settings are checked before any slow step.
         request.settings(Init::Zero)?;
         let data = source.values()?;
         let build = Build {
@@ -181,13 +176,13 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled to resume the fit or to draw from it. Given settings replace stored
+    /// Compiles the program of an earlier fit, to resume the fit or to draw from it. Given settings replace stored
     /// ones.
     ///
     /// # Errors
-    /// Fails as [`compile`](Self::compile) does, and for unreadable stored files.
+    /// Returns the same errors as [`compile`](Self::compile). Also fails if a stored file cannot be read.
     pub fn of_stored(
-        stored: &Stored,
+        stored: &StoredFit,
         source: Source,
         request: FitRequest,
         threads: usize,
@@ -204,44 +199,43 @@ impl Program {
         Ok(program)
     }
 
-    /// The reparameterisation of the groups, if the program is of all data and has one.
     fn recentring(&self) -> Option<&Centring> {
         let chosen = self.centring.get().filter(|centring| !centring.is_empty());
         chosen.filter(|_| self.as_written.get().is_none())
     }
 
-    /// Messages before the fit, one text each: the output of transformed data, remarks of the compiler with source
+    /// Returns the messages before the fit: the output of transformed data, remarks of the compiler with source
     /// excerpts, and notes for the user.
     pub fn remarks(&self) -> Vec<String> {
         with_model!(&self.model, |model| remarks(model))
     }
 
-    /// Notes on the program with these data, independent of its fit.
+    /// Returns notes on the program with these data, which do not depend on its fit.
     pub fn notes(&self) -> Vec<String> {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// The number of unconstrained coordinates. A program without parameters cannot be fitted.
+    /// Returns the number of unconstrained coordinates. A program without parameters cannot be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
 
-    /// The request.
+    /// Returns the request.
     pub fn request(&self) -> &FitRequest {
         &self.request
     }
 
-    /// The data.
+    /// Returns the data.
     pub fn data(&self) -> &DataSet {
         &self.data
     }
 
-    /// Parameters, transformed parameters and generated quantities, in the order of the program.
+    /// Returns the parameters, transformed parameters and generated quantities, in the order of the program.
     pub fn variables(&self) -> Vec<Variable> {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Names of dimensions and their labels, from `--coords` and from declared sizes.
+    /// Returns the names of dimensions and their labels, from `--coords` and from declared sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -250,7 +244,6 @@ impl Program {
         with_model!(&self.model, |model| model.program().dimension_names())
     }
 
-    /// Rejects coordinates of unknown variables.
     fn check_coordinates(&self) -> Result<(), Error> {
         let reported = self.variables().into_iter();
         let reported = reported.map(|variable| (variable.name, variable.shape));
@@ -262,10 +255,10 @@ impl Program {
         checked.map_err(|error| Error::Input(format!("--coords: {error}")))
     }
 
-    /// Draws from an approximation of this program's posterior.
+    /// Draws from an approximation of the posterior of this program.
     ///
     /// # Errors
-    /// Fails as [`sample`] does.
+    /// Returns the errors of [`sample`].
     pub fn sample(
         &self,
         approximation: &Approximation,
@@ -281,10 +274,10 @@ impl Program {
         }
     }
 
-    /// Draws of a refined fit of this program.
+    /// Returns draws of a refined fit of this program.
     ///
     /// # Errors
-    /// Fails as [`sample_refined`] does.
+    /// Returns the errors of [`sample_refined`].
     pub fn sample_refined(
         &self,
         refined: &RefinedDraws,
@@ -303,7 +296,7 @@ impl Program {
         }
     }
 
-    /// Digests of the program and the data, for checkpoints and approximations.
+    /// Returns the digests of the program and the data, for checkpoints and approximations.
     ///
     /// # Errors
     /// Fails if the stored centring belongs to another program.
@@ -314,10 +307,10 @@ impl Program {
         })
     }
 
-    /// The start of a fit: `stored` unless the request names a start.
+    /// Returns the start of a fit, which is `stored` unless the request names a start.
     ///
     /// # Errors
-    /// Fails if the file of the start cannot be read or does not fit the model.
+    /// Fails if the file of the start cannot be read or does not match the model.
     pub fn start(&self, stored: Option<Init>) -> Result<Init, Error> {
         let given = match (self.request.init.as_deref(), stored) {
             (None, Some(stored)) => return Ok(stored),
@@ -340,7 +333,8 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// The start at these parameter values. Other parameters start at the origin of the unconstrained scale.
+    /// Returns the start with these parameter values. Parameters without a value start at the origin of the
+    /// unconstrained scale.
     ///
     /// # Errors
     /// Fails if a value belongs to no parameter, has another shape, or violates its constraint.
@@ -348,10 +342,11 @@ impl Program {
         with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
 
-    /// Fits, and writes results to the folder that `around` names.
+    /// Fits the program and writes the results to the folder in `around`.
     ///
     /// # Errors
-    /// Fails as [`carry_out`] does, and with [`Error::NoStart`] and the reason of the model.
+    /// Returns the errors of [`carry_out`]. If there is no start, the error is [`Error::NoStart`] with the reason that
+    /// the model gives.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
@@ -365,8 +360,8 @@ impl Program {
         }
     }
 
-    /// A fit of all data at once. It recentres groups if a first fit suggests that. If the refined draws then do not
-    /// mix, it returns to the program's own form, because a mean-field fit may be far from the posterior.
+    /// Fits all data at once, under a centring if mean-field fits suggest one. If the refined draws then do not mix,
+    /// the function fits the program as written, because a mean-field fit may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -391,7 +386,7 @@ impl Program {
         let first = around.again(results);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
-        // Interrupted chains have not failed: a longer run continues with them.
+        // An interrupted refinement has not failed, because a longer run continues it.
         let stopped = matches!(
             done.made.output.fit.ended,
             Status::Interrupted { .. } | Status::BudgetReached { .. }
@@ -407,13 +402,12 @@ impl Program {
             "under the chosen centring, refined draws did not mix, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
-        // The current fit is set aside, and restored if the new one fails.
+        // The current fit is set aside. It is restored if the new fit fails.
         let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
     }
 
-    /// A fit of exchangeable records.
     fn fit_records<D: Records>(
         &self,
         model: &Model<AllRecords<D>>,
@@ -422,7 +416,7 @@ impl Program {
         around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         if let Some(method) = minibatch::method(&self.request)? {
-            let family = options.settings.family;
+            let family = &options.settings.family;
             options.settings.method =
                 minibatch::for_records(&self.request, method, model.records(), family)?;
         }
@@ -432,20 +426,20 @@ impl Program {
         Ok((done.made.output, done.summary))
     }
 
-    /// Chooses the reparameterisation of groups from a first fit, unless it is known or fixed.
     fn choose_centring(&self, model: &Model, settings: &Settings, around: &Around<'_>) {
         if self.centring.get().is_some() {
             return;
         }
-        // A family of local parameters given global ones models their dependence itself, so the parameterisation of
-        // local parameters does not matter to it.
+        // The conditionally structured Gaussian describes how local parameters depend on global parameters, so it does
+        // not need a centring.
         let wanted = self.request.has_centring(settings)
             && (self.request.centring.is_some()
                 || !begins_conditional(model.graph_density(), settings));
         let centring = match wanted {
             true => {
                 let mut silent = Silent;
-                // For any requested number of iterations, because a short run is a prefix of a long one.
+                // The number of iterations does not depend on the request, because a short run is a prefix of a long
+                // one.
                 let budget = Budget {
                     max_seconds: self.request.max_seconds.map(|seconds| PILOT * seconds),
                     ..Budget::iterations(MAX_ITERS)
@@ -461,13 +455,13 @@ impl Program {
         }
     }
 
-    /// The description of a fit of this program.
+    /// Returns the content of the report other than results.
     pub fn about(&self) -> About {
         let data = self.source.data.as_ref();
         About {
             model: self.source.model.clone(),
             data: data.map_or_else(String::new, |data| data.name.clone()),
-            // The chosen instruction set, which a resumed run also uses.
+            // The chosen instruction set is stored, because a resumed run uses it too.
             settings: requests::listed(&FitRequest {
                 simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
                 ..self.request.clone()
@@ -476,7 +470,7 @@ impl Program {
         }
     }
 
-    /// The description of this fit, including predictions of its data.
+    /// Returns the content of the report of a fit, including predictions of its data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {
@@ -485,7 +479,6 @@ impl Program {
         }
     }
 
-    /// The fit job of the problem that represents this program.
     fn carry_out<'a, P: Problem>(
         &'a self,
         problem: &'a P,
@@ -493,7 +486,7 @@ impl Program {
         init: &Init,
         budget: Budget,
         around: Around<'_>,
-    ) -> Result<Done<FitJob<'a, P, Stored>>, Error> {
+    ) -> Result<Done<FitJob<'a, P, StoredFit>>, Error> {
         let chosen = self.centring.get();
         let centring = chosen.map(|_| self.recentring().cloned().unwrap_or_default());
         if centring.is_none() {
@@ -507,7 +500,7 @@ impl Program {
             resumable: centring.is_some(),
             problem,
             options,
-            request: Stored::of(&self.source, &self.request, init.clone(), centring)?,
+            request: StoredFit::of(&self.source, &self.request, init.clone(), centring)?,
             inputs: self.source.copies(),
             budget,
             about: self.about(),
@@ -528,7 +521,6 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
     remarks
 }
 
-/// The error of a fit that could not start, with the model's own message if there is one.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
     let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;

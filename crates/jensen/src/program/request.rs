@@ -17,16 +17,16 @@ use crate::fit::DRAWS;
 use crate::job::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
 
-/// Default limit on iterations. Methods stop long before.
+/// Methods stop long before this limit.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
-/// The algorithm.
+/// The algorithm of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
-    /// TrustVI for mean fields and Newton's method on fixed draws for richer families; bbvi if --estimator, --optimizer or
-    /// --step-size is given
+    /// TrustVI for mean fields and Newton's method on fixed draws for richer families; bbvi if --estimator, --optimizer
+    /// or --step-size is given
     Auto,
     /// TrustVI: stochastic trust regions
     Trust,
@@ -40,7 +40,7 @@ pub enum MethodName {
     Smiso,
 }
 
-/// Gradient estimators.
+/// The gradient estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -67,7 +67,7 @@ pub enum EstimatorName {
     JointExact,
 }
 
-/// Optimisers.
+/// The optimiser of stochastic gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +92,7 @@ pub enum RefineName {
     Always,
 }
 
-/// The parametrisation of groups in a hierarchical program.
+/// The parameterisation of groups in a hierarchical program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -103,7 +103,7 @@ pub enum CentringName {
     Off,
 }
 
-/// The source of covariances.
+/// The source of the covariances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +114,8 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; absent settings have defaults. A setting that the method ignores is an error.
+/// The settings of the fit of a program. Absent settings take their defaults. A setting that the method ignores is an
+/// error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -133,8 +134,8 @@ pub struct FitRequest {
     /// distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
-    /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method and
-    /// family are auto and the approximation alone is not trusted [default: auto]
+    /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method
+    /// and family are auto and the approximation alone is not trusted [default: auto]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "WHEN", help_heading = "Method")
@@ -153,8 +154,8 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub covariance: Option<CovarianceName>,
-    /// Parameters whose covariance linear response corrects, separated by commas, such as `mu,beta[2]`; required above 600
-    /// dimensions [default: all]
+    /// Parameters whose covariance linear response corrects, separated by commas, such as `mu,beta[2]`; required above
+    /// 600 dimensions [default: all]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "NAMES", help_heading = "Method")
@@ -163,8 +164,8 @@ pub struct FitRequest {
     /// The `int` data variable that counts exchangeable records; fit by minibatches of records
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
-    /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns are
-    /// named after the data of size N, with lists for vectors; DATA contains the other data, without N
+    /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns
+    /// are named after the data of size N, with lists for vectors; DATA contains the other data, without N
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
     pub records: Option<Vec<PathBuf>>,
     /// Records of a minibatch [default: 100; with --records 1000]
@@ -214,8 +215,8 @@ pub struct FitRequest {
     /// Largest error of a mean in posterior standard deviations, for a fit to be trusted [default: 0.1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SDS", value_parser = words::positive, help_heading = "Accuracy"))]
     pub mean_error: Option<f64>,
-    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger Monte-Carlo
-    /// error is `null` [default: 0.08]
+    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger
+    /// Monte-Carlo error is `null` [default: 0.08]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, help_heading = "Accuracy"))]
     pub sd_error: Option<f64>,
     /// Probability that a single test rejects a correct fit or prolongs it [default: 0.05]
@@ -264,7 +265,7 @@ pub struct FitRequest {
 }
 
 impl FitRequest {
-    /// The instruction set.
+    /// Returns the instruction set.
     ///
     /// # Errors
     /// Fails if the machine lacks it.
@@ -272,15 +273,14 @@ impl FitRequest {
         words::simd(self.simd.as_deref())
     }
 
-    /// The variables to report.
+    /// Returns the variables to report.
     pub fn saved(&self) -> Save {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
-            // Minibatches have their own methods. The other settings equal those of stochastic gradients.
+            // Minibatches have their own methods. Their other settings are those of stochastic gradients.
             return MethodName::Bbvi;
         }
         match self.method {
@@ -298,7 +298,6 @@ impl FitRequest {
         }
     }
 
-    /// The required accuracy of the reported numbers.
     fn policy(&self) -> Result<Policy, Error> {
         let usual = Policy::default();
         let policy = Policy {
@@ -310,14 +309,14 @@ impl FitRequest {
             effective_draws: self.effective_draws.unwrap_or(usual.effective_draws),
             max_gradients: self.max_gradients.unwrap_or(usual.max_gradients),
         };
-        policy.validate().map_err(Error::Setting)?;
+        policy.validate()?;
         Ok(policy)
     }
 
-    /// The method, family and refinement, starting at `init`.
+    /// Returns the settings of a fit that starts at `init`.
     ///
     /// # Errors
-    /// Fails for an invalid setting, or one without an effect.
+    /// Fails if a setting is invalid or has no effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -354,7 +353,7 @@ impl FitRequest {
                 FamilyChoice::Only(FamilyKind::MeanField)
             }
             None | Some("auto") => FamilyChoice::Auto,
-            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Error::Setting)?),
+            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>()?),
         };
         Ok(Settings {
             seed: self.seed(),
@@ -376,7 +375,7 @@ impl FitRequest {
         })
     }
 
-    /// Whether a fit with these settings chooses a centring.
+    /// Returns whether a fit with these settings chooses a centring.
     pub fn has_centring(&self, settings: &Settings) -> bool {
         match self.centring {
             Some(CentringName::Off) => false,
@@ -385,10 +384,10 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on the given number of threads.
+    /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// Fails as [`settings`](Self::settings) does.
+    /// Returns the same errors as [`settings`](Self::settings).
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,
@@ -400,7 +399,7 @@ impl FitRequest {
         })
     }
 
-    /// The budget of the run.
+    /// Returns the budget of the run.
     pub fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -408,17 +407,17 @@ impl FitRequest {
         }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Largest number of bytes of the fit.
+    /// Returns the limit on the memory of the fit, in bytes.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
 
-    /// The source of covariances.
+    /// Returns the source of covariances.
     ///
     /// # Errors
     /// Fails if linear response is requested but has no parameters to correct.
@@ -444,7 +443,7 @@ impl FitRequest {
         })
     }
 
-    /// Rejects numbers outside a setting's range. The command line has already checked its own numbers.
+    /// The command line checks its own numbers earlier.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(
@@ -478,7 +477,6 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Rejects flags that the method ignores.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(
@@ -556,7 +554,6 @@ impl FitRequest {
         }
     }
 
-    /// The optimiser of stochastic gradients.
     pub(super) fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
             None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,
@@ -589,7 +586,6 @@ impl FitRequest {
     }
 }
 
-/// Splits names separated by commas, except within brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {
@@ -608,7 +604,7 @@ fn separate(names: &str) -> Vec<String> {
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
         let parsed = text.parse::<FamilyKind>();
-        parsed.map_err(|error| error.replace("one of ", "one of auto, "))?;
+        parsed.map_err(|error| error.to_string().replace("one of ", "one of auto, "))?;
     }
     Ok(text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! A program with its data as read.
+//! A program and its data, as read from files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,10 @@ use jensen_stan::{IncludeResolver, in_todays_syntax, modernise};
 
 use crate::Error;
 
-/// The copy of the program in a folder.
 pub(super) const MODEL: &str = "model.stan";
 
-/// The metadata of a regression.
 pub(crate) const REGRESSION: &str = "regression.json";
 
-/// The copy of the data.
 pub(super) fn data_file(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Json => "data.json",
@@ -24,29 +21,29 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
     }
 }
 
-/// The inputs of a model.
+/// A program and its data.
 pub struct Source {
-    /// The program's name in messages.
+    /// The name of the program in messages.
     pub model: String,
-    /// The text of the program, in today's syntax if requested.
+    /// The Stan code of the program.
     pub text: String,
-    /// The includes of the program.
+    /// The included files of the program.
     pub includes: Includes,
-    /// The data of the program.
+    /// The data of the program, if it has any.
     pub data: Option<DataFile>,
-    /// Names of dimensions and labels along them, for readers of the draws.
+    /// The names of dimensions and their labels, which are stored for readers of the draws.
     pub coordinates: Coordinates,
     /// The metadata of the regression that generated the program, as JSON.
     pub regression: Option<Vec<u8>>,
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any, with at most `most` bytes from a compressed file. Included files
-    /// are searched for in `folders`. Translates programs and included files whose arrays are all declared in the
-    /// syntax before Stan 2.33 to today's syntax.
+    /// Reads a program, and its data if there are any. `most` limits the number of bytes of a compressed file after
+    /// decompression. Included files are searched for in `folders`. If all arrays of a program or an included file are
+    /// declared in the syntax before Stan 2.33, the function translates it to the current syntax.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or does not have the format of its name.
+    /// Fails if a file cannot be read, or if it does not have the format that its name implies.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -81,7 +78,7 @@ impl Source {
         })
     }
 
-    /// Adds a file of dimensions and labels.
+    /// Adds the names of dimensions and their labels from a file.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has another format.
@@ -94,7 +91,7 @@ impl Source {
         })
     }
 
-    /// The same program, translated from the syntax before Stan 2.33 to today's.
+    /// Translates the program from the syntax before Stan 2.33 to the current syntax.
     #[must_use]
     pub fn modernised(self) -> Self {
         Self {
@@ -104,7 +101,7 @@ impl Source {
         }
     }
 
-    /// A program and data in memory, with the program treated as in [`read`](Self::read).
+    /// Creates a source from a program and data in memory, with the program treated as in [`read`](Self::read).
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
@@ -120,7 +117,7 @@ impl Source {
         }
     }
 
-    /// The values of the data; empty without data.
+    /// Parses the data. The result is empty if there are none.
     ///
     /// # Errors
     /// Fails if the data do not follow their format.
@@ -131,13 +128,12 @@ impl Source {
         }
     }
 
-    /// The name of the data in messages.
+    /// Returns the name of the data in messages.
     pub fn data_name(&self) -> &str {
         let data = self.data.as_ref();
         data.map_or("no data given", |data| &data.name)
     }
 
-    /// Copies for a folder: file names and contents.
     pub(super) fn copies(&self) -> Vec<(&'static str, &[u8])> {
         let data = self.data.iter();
         let data = data.map(|data| (data_file(data.format), data.bytes.as_slice()));
@@ -150,17 +146,18 @@ impl Source {
     }
 }
 
-/// Included files, from folders or from a stored run. It remembers all files that were requested.
+/// The included files of a program, from folders or from a stored run. The value remembers all files that were
+/// requested.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, String>>,
-    /// Whether files are in the syntax before Stan 2.33.
+    /// Whether the files are in the syntax before Stan 2.33.
     old: bool,
 }
 
 impl Includes {
-    /// Files under these folders.
+    /// Creates includes that are searched for in these folders.
     pub fn of_folders(folders: &[PathBuf]) -> Self {
         Self {
             folders: folders.to_vec(),
@@ -168,7 +165,7 @@ impl Includes {
         }
     }
 
-    /// Includes with these texts, by their names in the program.
+    /// Creates includes from texts, by their names in the program.
     pub fn of_texts(found: BTreeMap<String, String>) -> Self {
         Self {
             found: Mutex::new(found),
@@ -176,7 +173,7 @@ impl Includes {
         }
     }
 
-    /// Translates included files written in the syntax before Stan 2.33, if `old`.
+    /// Sets whether to translate included files from the syntax before Stan 2.33.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }
@@ -186,7 +183,7 @@ impl Includes {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The files that it has found.
+    /// Returns the files that were requested so far, by their names in the program.
     pub fn found(&self) -> BTreeMap<String, String> {
         self.known().clone()
     }

@@ -1,4 +1,4 @@
-//! The inputs that the folder of a fit stores, for resuming and more draws.
+//! The contents of a result folder that are needed to resume a fit or to draw from it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,25 +13,25 @@ use super::source::{Includes, MODEL, REGRESSION, Source, data_file};
 use crate::job::folder;
 use crate::{Centring, Error};
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its inputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stored {
-    /// The model's name in messages.
+pub struct StoredFit {
+    /// The name of the program in messages.
     pub model: String,
-    /// Included files by the name in the program.
+    /// The included files, by their names in the program.
     pub includes: BTreeMap<String, String>,
-    /// The data's name and format.
+    /// The name and the format of the data, if there are any.
     pub data: Option<(String, DataFormat)>,
     /// The request, with the instruction set resolved.
     pub flags: FitRequest,
-    /// The start of the run.
+    /// The start of the fit.
     pub init: Init,
-    /// The parameterisation of the program's groups, or null until it has been chosen. Runs of earlier versions kept
-    /// the program's own form.
+    /// The parameterisation of the program's groups, or `None` until it has been chosen. Runs of earlier versions kept
+    /// the program's own parameterisation.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// The argument of `--coords`.
+    /// The names of dimensions and their labels, from `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }
@@ -41,8 +41,7 @@ fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }
 
-impl Stored {
-    /// A run to be stored.
+impl StoredFit {
     pub(super) fn of(
         source: &Source,
         request: &FitRequest,
@@ -68,14 +67,14 @@ impl Stored {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// Fails if the folder does not belong to such a fit, or is damaged.
+    /// Fails if the folder does not belong to a fit of a program, or if it is damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;
         Ok((run, stored))
     }
 
-    /// The stored copies of program and data.
+    /// Reads the stored copies of the program and its data.
     ///
     /// # Errors
     /// Fails if a copy cannot be read.

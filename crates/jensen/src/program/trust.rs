@@ -1,4 +1,4 @@
-//! The parameters of TrustVI, as flags.
+//! The settings of TrustVI.
 
 use jensen_blackbox::{MethodSettings, TrustSettings};
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Parameters in Table 1 of Regier, Jordan and McAuliffe (2017), and the initial radius. Absent parameters have their
-/// defaults.
+/// The settings of TrustVI: the parameters in Table 1 of Regier, Jordan and McAuliffe (2017), and the initial radius.
+/// Absent settings take their defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -25,8 +25,8 @@ pub struct TrustRequest {
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of radius δ
-    /// [default: 1e-10]
+    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of
+    /// radius δ [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,
     /// α: the weight of the radius in the potential L − αδ², above λ/(1 − γ⁻²); with a larger value, fewer draws assess
@@ -66,15 +66,15 @@ pub struct TrustRequest {
 }
 
 impl TrustRequest {
-    /// Whether any of them is set.
+    /// Returns whether any setting is given.
     pub fn is_given(&self) -> bool {
         *self != Self::default()
     }
 
-    /// The defaults, overridden by these parameters.
+    /// Returns `usual`, overridden by the given settings.
     ///
     /// # Errors
-    /// Fails for a parameter outside its range in Table 1. Some ranges depend on other parameters.
+    /// Fails if a parameter is outside its range in Table 1. Some ranges depend on other parameters.
     pub fn over(&self, usual: TrustSettings) -> Result<TrustSettings, Error> {
         let settings = TrustSettings {
             eta: self.eta.unwrap_or(usual.eta),
@@ -115,7 +115,7 @@ mod tests {
         let settings = given.over(usual).unwrap();
         assert_eq!((settings.eta, settings.delta0), (0.1, 2.0));
         assert_eq!(settings.gamma, usual.gamma);
-        // 3 is the default first radius.
+        // The default initial radius is 3.
         let alone = TrustRequest {
             delta0: None,
             ..given

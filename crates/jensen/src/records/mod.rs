@@ -1,16 +1,16 @@
-//! Records whose data are read one block at a time.
+//! Records whose data are read in blocks.
 //!
-//! A program over exchangeable records needs only the data of the records that it currently evaluates. [`RecordBlocks`]
-//! lowers the program for a block when an evaluation requests one of the block's records, and keeps the last two blocks
-//! in memory. The records for the starts stay in memory. Record numbers follow the blocks. A caller that visits the
+//! A density over exchangeable records needs only the data of the records in the current batch. [`RecordBlocks`]
+//! compiles the program for a block when an evaluation needs one of the block's records, and keeps the last two blocks
+//! in memory. The records for the starts stay in memory. Records are numbered block by block. A caller that visits the
 //! records in order, or through [`Batches`](jensen_blackbox::records::Batches) of blocks, therefore reads every block
 //! once.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | this one | the density |
-//! | `shards` | records in files that are evaluated elsewhere, a file each |
-//! | `table` | where blocks of Parquet files begin, and what is in them |
+//! | here | [`RecordBlocks`]: the density |
+//! | `shards` | records in files that other processes evaluate, with one shard per file |
+//! | `table` | the blocks of Parquet files and their contents |
 
 mod shards;
 mod table;
@@ -34,18 +34,17 @@ use crate::Error;
 use crate::exchangeable::Records;
 use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 
-/// Number of blocks in memory, because minibatches at the end of one block contain records of the next.
+/// Two blocks are in memory because a minibatch at the end of a block contains records of the next one.
 const KEPT: usize = 2;
 
-/// Number of rows of the first block for which the program is first lowered.
 const FIRST: usize = 16;
 
-/// A source of records, block by block.
+/// A source of records in blocks.
 pub trait RecordSource: Send + Sync {
-    /// The first record of each block, followed by the number of records.
+    /// Returns the index of the first record of each block, followed by the number of records.
     fn edges(&self) -> &[u32];
 
-    /// The values of the first `rows` records of a block, or of all records of the block.
+    /// Reads the first `rows` records of a block, or all records of the block.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
@@ -56,48 +55,46 @@ pub trait RecordSource: Send + Sync {
         rows: Option<usize>,
     ) -> Result<DataSet, Error>;
 
-    /// The number of each record of a block in the order of the data, from 1.
+    /// Returns the number of each record of a block, from 1 in the order of the data.
     fn numbers(&self, block: usize) -> Vec<f64>;
 
-    /// The location of a record of a block, for messages.
+    /// Returns the location of a record of a block, for messages.
     fn location(&self, block: usize, row: usize) -> String;
 
-    /// The length of the lists of a variable, if its values are lists.
+    /// Returns the length of a variable's lists, if its values are lists.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
     fn length(&self, name: &str) -> Result<Option<usize>, Error>;
 
-    /// A digest of all data.
+    /// Returns the digest of all data.
     fn digest(&self) -> String;
 }
 
-/// A program's density of records whose data come in blocks.
+/// The density of a program over records whose data come in blocks.
 pub struct RecordBlocks {
     program: Arc<Program>,
     count: String,
     data: Vec<RecordData>,
-    /// The data that do not belong to records.
     shared: DataSet,
     memory_limit: u64,
     options: LowerOptions,
     execution: Execution,
     source: Box<dyn RecordSource>,
-    /// The density of the first few records, with the prior for all of them.
+    /// The density of the first few records, with the prior of the whole program.
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
-    /// The reason why data could not be read. Values are NaN from then on.
+    /// The reason why data could not be read. All values are NaN once this is set.
     failed: Mutex<Option<Error>>,
 }
 
-/// Records that stay in memory.
 struct Held {
     records: Vec<u32>,
     graph: Arc<RecordGraph>,
 }
 
-/// Scratch memory of [`RecordBlocks`], for the block evaluated last.
+/// Scratch memory of [`RecordBlocks`] for the block that was evaluated last.
 #[derive(Default)]
 pub struct BlockWorkspace {
     prior: RecordWorkspace,
@@ -108,11 +105,8 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// The values that do not belong to records, supplemented by missing lengths of lists, and the data of a program's
-/// first records.
-///
-/// # Errors
-/// Fails if the records' data are among the others, or cannot be read.
+/// Returns the data that do not belong to records, with missing lengths of lists added, and the data of the program's
+/// first records. The result is an error if the data of the records are among the others or cannot be read.
 pub(crate) fn first_data(
     program: &Program,
     count: &str,
@@ -147,7 +141,6 @@ pub(crate) fn first_data(
     Ok((shared, bound))
 }
 
-/// The data of a block in the form in which the program declares them.
 fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
     let mut data = shared.clone();
     let rows = block.iter().next().map_or(0, |(_, value)| value.shape()[0]);
@@ -159,10 +152,6 @@ fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
 }
 
 impl RecordBlocks {
-    /// The density of a program that has been bound to [`first_data`].
-    ///
-    /// # Errors
-    /// Fails as [`lower_block`] does.
     pub(crate) fn new(
         bound: &BoundModel,
         count: &str,
@@ -191,7 +180,6 @@ impl RecordBlocks {
         })
     }
 
-    /// The first records of a block lowered to a graph, or the whole block for `None`.
     fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
         let bind = |rows: DataSet| {
             let data = joined(&self.shared, rows, &self.count);
@@ -201,7 +189,7 @@ impl RecordBlocks {
         let bound = match bind(rows.clone()) {
             Ok(bound) => bound,
             Err(error) => {
-                // The first record that the declarations refuse, by bisection: the first `fine` are accepted.
+                // Bisection finds the first record that the declarations reject. The first `fine` records are accepted.
                 let (mut fine, mut bad) = (0, count);
                 while bad - fine > 1 {
                     let middle = fine + (bad - fine) / 2;
@@ -229,7 +217,6 @@ impl RecordBlocks {
         ))
     }
 
-    /// The graph of a block, or `None` if its data cannot be read.
     fn block(&self, block: usize) -> Option<Arc<RecordGraph>> {
         if self.failure().is_some() {
             return None;
@@ -269,8 +256,8 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls the closure for each run of records from the same block in a batch, with the graph and the numbers of the
-    /// records within the block. Returns `false` if data cannot be read.
+    /// Calls the closure for each run of records of the same block in a batch. Its arguments are the graph and the
+    /// numbers of the records within the block. Returns `false` if data cannot be read.
     fn each(
         &self,
         ws: &mut BlockWorkspace,
@@ -317,7 +304,6 @@ impl RecordBlocks {
     }
 }
 
-/// Some of the records of a block.
 fn chosen(data: &DataSet, rows: impl Iterator<Item = usize> + Clone) -> DataSet {
     let mut made = DataSet::new();
     for (name, value) in data.iter() {
@@ -469,7 +455,7 @@ impl RecordDensity for RecordBlocks {
                 Some(all) => all.followed_by(rows),
             });
         }
-        // The error about a record that violates its declaration names its block, and comes later.
+        // A later error names the block of a record that violates its declaration.
         let Some(Ok(graph)) = all.map(|rows| self.lowered(0, rows, &numbers)) else {
             return;
         };

@@ -1,10 +1,10 @@
-//! Records in shards. Each shard is a file whose rows another process evaluates, and all shards together form one
+//! Records in shards. A shard is a Parquet file whose records another process evaluates. All shards together form one
 //! density.
 //!
-//! A shard is one Parquet file. All shards have the same number of blocks. Records are numbered by block, and within a
-//! block by shard, so a minibatch comes from the same block of all shards. Each shard evaluates its own records
-//! ([`record_step`], a function of program, file, point and share). The driver adds the parts over a single binary tree
-//! of shards, so the bits depend only on the files. The driver does everything else.
+//! All shards have the same number of blocks. Records are numbered by block, and within a block by shard, so a
+//! minibatch comes from the same block of all shards. Each shard evaluates its own records ([`record_step`], a function
+//! of program, file, point and share). The driver adds the parts over a binary tree of shards, so the bits depend only
+//! on the files. The driver does everything else.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -23,26 +23,23 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program without its records, which a shard needs in addition to its file.
+/// A program without the data of its records, which a shard needs in addition to its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
-    /// The program's name in messages, its text, and its included files by name.
+    /// The name of the program in messages.
     pub name: String,
     text: String,
     includes: std::collections::BTreeMap<String, String>,
     /// The data that do not belong to records, as JSON.
     shared: String,
-    /// The variable that counts the records.
     count: String,
     seed: u64,
     simd: String,
     memory_limit: u64,
-    /// Number of blocks per shard.
     blocks: usize,
 }
 
 impl ShardProgram {
-    /// The part of a program that shards need.
     pub(crate) fn new(
         source: &Source,
         shared: &DataSet,
@@ -63,7 +60,7 @@ impl ShardProgram {
         }
     }
 
-    /// The records of a shard, which the driver identifies by their digest.
+    /// Opens a shard, whose digest must match `digest`.
     ///
     /// # Errors
     /// Fails if the file cannot be read or differs from the driver's file.
@@ -92,19 +89,19 @@ impl ShardProgram {
     }
 }
 
-/// A shard's share: the number of the shard, its file and its digest, and the records of the share as bytes.
+/// The work of a shard in one step: the number of the shard, its file, its digest, and the records to evaluate as
+/// bytes.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
-/// The processes that evaluate the shards' shares.
+/// The processes that evaluate shards.
 pub trait RecordSteps: Send + Sync {
-    /// The results of every shard that has a share, in order. Each shard evaluates the same function on its share.
+    /// Evaluates the request `ask` on every share and returns the results in the order of the shares.
     ///
     /// # Errors
-    /// Fails if a shard did not answer.
+    /// Fails if a shard does not answer.
     fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
-/// The function to evaluate on a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Value = 0,
@@ -112,8 +109,8 @@ enum What {
     Product = 2,
 }
 
-/// A shard as the driver sees it: its file, its digest, and the first record of each of its blocks followed by the
-/// number of records.
+/// A shard as the driver describes it. `edges` contains the first record of each block, followed by the number of
+/// records.
 pub(crate) struct Shard {
     pub path: PathBuf,
     pub digest: String,
@@ -124,9 +121,9 @@ pub(crate) struct Shard {
 pub struct RecordShards {
     first: RecordBlocks,
     shards: Vec<Shard>,
-    /// The first record of each block of all shards, followed by N.
+    /// The first record of each block of all shards together, followed by the number of records.
     edges: Vec<u32>,
-    /// The first record of each shard in each block, block after block, followed by N.
+    /// The first record of each shard in each block, block after block, followed by the number of records.
     starts: Vec<u32>,
     steps: Box<dyn RecordSteps>,
     held: Mutex<Vec<u32>>,
@@ -134,7 +131,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// The shards of a driver, with the prior of the first shard's program.
+    /// `first` is the first shard, which also provides the prior.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,
@@ -161,13 +158,14 @@ impl RecordShards {
         }
     }
 
-    /// The files of the shards and their digests.
+    /// Returns the files of the shards with their digests.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
         let shards = self.shards.iter();
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// The share of each shard that has one, as runs of records numbered within the shard.
+    /// Returns the share of each shard that has records in the batch. A share consists of runs of records, numbered
+    /// within the shard.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;
@@ -195,8 +193,8 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// Computes the sums over a batch: `values` (one per lane, or none), followed by `matrix` (of the length of z, or
-    /// none).
+    /// Computes the sums over a batch. `values` has one element per lane, and `matrix` has the length of z; either may
+    /// be empty.
     fn sums(
         &self,
         what: What,
@@ -255,7 +253,7 @@ impl RecordShards {
         });
         let shares = self.shares(batch);
         let answers = self.steps.solve(&ask, &shares)?;
-        // A shard without a share has its location in the tree.
+        // A shard without a share keeps its position in the tree.
         let mut parts = vec![Vec::new(); self.shards.len()];
         for ((shard, ..), answer) in shares.iter().zip(&answers) {
             parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;
@@ -288,7 +286,7 @@ impl RecordShards {
 /// Evaluates a share of a shard's records. The same arguments give the same bits on every machine.
 ///
 /// # Errors
-/// Fails if the bytes are damaged, or the records cannot be read.
+/// Fails if the bytes are damaged, or if the records cannot be read.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
     let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);

@@ -1,4 +1,4 @@
-//! Blocks of the rows of Parquet files.
+//! The rows of Parquet files as records in blocks.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,20 @@ use jensen_stan::lower::RecordData;
 use super::RecordSource;
 use crate::Error;
 
-/// Bytes of the numbers in a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// Bytes of the numbers in a block of a shard. A worker may keep several blocks in memory.
+/// The bytes of the numbers in a block of a shard. It is smaller because a worker may keep several blocks in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// Smallest number of row ranges in a block. A block contains rows from several parts of the files, so that blocks of
-/// sorted files differ little.
+/// The smallest number of row ranges in a block. A block contains rows from several parts of the files, so that the
+/// blocks of sorted files differ little.
 #[cfg(feature = "parquet")]
 const LOCATIONS: usize = 4;
 
 /// The rows of Parquet files as records.
 ///
-/// Row groups are divided into ranges of at most a quarter of a block. Block b of B consists of the ranges b, b + B, b
-/// + 2B, … Blocks depend only on the files.
+/// Row groups are divided into ranges of at most a quarter of a block. Of B blocks, block b consists of the ranges b, b
+/// + B, b + 2B, … The blocks depend only on the files.
 #[cfg(feature = "parquet")]
 pub struct RecordTable {
     files: RowFiles,
@@ -34,7 +33,7 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// The named files, including those in named folders.
+    /// Returns the named files and the files in the named folders.
     ///
     /// # Errors
     /// Fails if there are no such files.
@@ -42,8 +41,8 @@ impl RecordTable {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, including those in folders, for these variables. Uses the given number of blocks, or blocks of
-    /// about the given size in bytes.
+    /// Opens files, and the files in folders, for these variables. The blocks have the given number, or about the given
+    /// size in bytes.
     ///
     /// # Errors
     /// Fails if the files cannot be read, have different columns, lack a column, or have too many rows.
@@ -163,13 +162,13 @@ impl RecordSource for RecordTable {
     }
 }
 
-/// A stand-in for the rows of Parquet files in a build that cannot read them.
+/// A placeholder in a build that cannot read Parquet files. It has no values.
 #[cfg(not(feature = "parquet"))]
 pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// Fails, because this build cannot read Parquet.
+    /// Fails, because this build cannot read Parquet files.
     ///
     /// # Errors
     /// Always fails.
@@ -177,7 +176,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// Fails, because this build cannot read Parquet.
+    /// Fails, because this build cannot read Parquet files.
     ///
     /// # Errors
     /// Always fails.

@@ -10,14 +10,13 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, Kept, Request};
-use crate::program::Stored;
+use crate::program::StoredFit;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
-/// The number of rows to predict at once. The draws of more rows would take too much memory.
+/// The draws of more rows would take too much memory.
 const ROWS: usize = 4096;
 
-/// Largest number of curves in a report.
 const DRAWN: usize = 24;
 
 /// The curves of a regression, with the program that evaluates their points.
@@ -30,8 +29,8 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// The curves over the fitted rows; `None` if a formula has no value at the centre of its columns, such as the
-    /// logarithm of a column that may be negative.
+    /// Returns `None` if a formula has no value at the centre of its columns, such as the logarithm of a column that
+    /// may be negative.
     pub(super) fn of(
         request: &Request,
         learnt: &Learnt,
@@ -54,18 +53,18 @@ impl KeptCurves {
     }
 }
 
-/// A summary of draws.
+/// The summary of an effect over draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Mean.
+pub struct EffectSummary {
+    /// The mean.
     pub mean: f64,
-    /// Standard deviation.
+    /// The standard deviation.
     pub sd: f64,
     /// The central 90 % interval.
     pub interval: [f64; 2],
 }
 
-impl Summary {
+impl EffectSummary {
     fn of(mut draws: Vec<f64>) -> Self {
         let count = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / count;
@@ -79,28 +78,28 @@ impl Summary {
     }
 }
 
-/// A line of a curve: the expected response, or the probability of a category, along a column.
+/// A line of a curve: the expected response, or the probability of a category, against a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The column along the line.
+    /// The name of the column.
     pub column: String,
     /// The values of the column along the line.
     pub at: Vec<String>,
-    /// The second column and its value.
+    /// The name and the value of the second column, if there is one.
     pub by: Option<(String, String)>,
-    /// The category, if responses are categories.
+    /// The category, if the responses are categories.
     pub category: Option<String>,
-    /// The expected response.
-    pub expected: Vec<Summary>,
+    /// The expected response at each value of the column.
+    pub expected: Vec<EffectSummary>,
 }
 
-/// The curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its levels, with
-/// other columns at their means or first levels, and without group effects.
+/// Computes the curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its
+/// levels. Other columns are at their means or first levels, and there are no group effects.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or its curves have no value.
+/// Fails if the folder does not belong to a regression, or if its curves have no value.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let Some(curves) = &kept.curves else {
@@ -134,7 +133,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
             let points = first..first + curve.points();
             first = points.end;
             for (number, category) in categories.iter().enumerate() {
-                let summary = |row: usize| Summary::of(expected.draws(row, number).collect());
+                let summary = |row: usize| EffectSummary::of(expected.draws(row, number).collect());
                 lines.push(Line {
                     column: curve.column.clone(),
                     at: at.clone(),
@@ -151,7 +150,6 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
     Ok(lines)
 }
 
-/// Expected responses of rows for each draw.
 struct Expected {
     table: DrawsTable,
     first: usize,
@@ -200,7 +198,6 @@ impl Expected {
     }
 }
 
-/// The section of a report with the curves.
 pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Option<Exhibit> {
     let kept: Kept = serde_json::from_slice(kept).ok()?;
     let curves = kept.curves.as_ref()?;
@@ -237,7 +234,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// For several responses the lines are their means, and for categories they are the probabilities.
+/// The lines are the means of several responses, or the probabilities of categories.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -289,33 +286,34 @@ fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) ->
     (Figure::new("").panel(chart), caption + ".")
 }
 
-/// An average effect of a column.
+/// The average effect of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// `dY/dX`, or the two levels.
+    /// The contrast: `dY/dX`, or the two levels.
     pub contrast: String,
-    /// The category, if responses are categories.
+    /// The category, if the responses are categories.
     pub category: Option<String>,
-    /// The average over the rows.
-    pub estimate: Summary,
+    /// The effect averaged over the rows.
+    pub estimate: EffectSummary,
 }
 
-/// The average effects of columns over the rows of a table, as defined by the R package marginaleffects (Arel-Bundock,
-/// Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean slope of the
-/// expected response, and that of a factor is the mean difference of each level from the first. Rows keep their groups.
-/// For successes among trials the expected response is a probability.
+/// Computes the average effects of columns over the rows of a table, as the R package marginaleffects defines them
+/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean
+/// slope of the expected response, and the effect of a factor is the mean difference of each level from the first. Rows
+/// keep their groups. For successes among trials the expected response is a probability.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.
+/// Fails if the folder does not belong to a regression, or if a column is missing or has values that are not in the
+/// fit.
 pub fn effects(
     folder: &Path,
     frame: &Frame,
     threads: usize,
     halt: Halt,
 ) -> Result<Vec<Effect>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let fitted = stored.source(&run)?.values()?;
@@ -361,7 +359,7 @@ pub fn effects(
                 column: contrast.column.clone(),
                 contrast: contrast.name.clone(),
                 category: several.then(|| categories.get(category).cloned().unwrap_or_default()),
-                estimate: Summary::of(sums.into_iter().map(|sum| sum / by).collect()),
+                estimate: EffectSummary::of(sums.into_iter().map(|sum| sum / by).collect()),
             });
         }
     }

@@ -1,7 +1,7 @@
-//! Regressions: a formula and a table, fitted like any other program.
+//! Regressions: a formula and a table, fitted like any other Stan program.
 //!
-//! [`Regression`] writes the program ([`jensen_regress`]), and [`Program`](crate::program::Program) fits it. The folder
-//! stores the state that [`predict`] needs for new rows.
+//! [`Regression`] creates the program with [`jensen_regress`], and [`Program`](crate::program::Program) fits it. The
+//! result folder stores the state that [`predict`] needs for new rows.
 
 mod effects;
 mod sensitivity;
@@ -17,11 +17,11 @@ use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use effects::section;
-pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
-pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use effects::{Effect, EffectSummary, KeptCurves, Line, curves, effects};
+pub use jensen_regress::{FAMILIES, Factor, Frame, FrameColumn, Request};
 pub use sensitivity::{Sensitive, sensitivity};
 
-use crate::program::{Includes, REGRESSION, Source, Stored};
+use crate::program::{Includes, REGRESSION, Source, StoredFit};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
@@ -32,29 +32,29 @@ pub struct Kept {
     pub request: Request,
     /// The name of the table.
     pub table: String,
-    /// The number of rows used.
+    /// The number of rows that the fit uses.
     pub rows: usize,
     /// The number of rows of the table.
     pub of_rows: usize,
     /// Notes on the rows.
     pub notes: Vec<String>,
-    /// The priors: parameter, distribution, and whether the user specified it.
+    /// The priors, each with its parameter, its distribution, and whether the user specified it.
     pub priors: Vec<(String, String, bool)>,
-    /// The named constants in priors: mean and standard deviation of the response.
+    /// The names and values of constants in priors, such as the mean and the standard deviation of the response.
     pub constants: Vec<(String, f64)>,
     /// The variables to report, in order.
     pub shown: Vec<String>,
-    /// The state for new rows.
+    /// The state that predictions for new rows need.
     pub learnt: Learnt,
     /// The expected response along each column.
     pub curves: Option<KeptCurves>,
 }
 
 impl Kept {
-    /// Reads the regression of a fit's folder.
+    /// Reads `regression.json` from the folder of a fit.
     ///
     /// # Errors
-    /// Fails if the fit is not a regression, or the file is damaged.
+    /// Fails if the fit is not a regression, or if the file is damaged.
     pub fn read(folder: &RunDir) -> Result<Self, Error> {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
@@ -68,7 +68,7 @@ impl Kept {
         })
     }
 
-    /// The summaries to report, in order.
+    /// Returns the summaries to report, in the order in which they are reported.
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
@@ -79,18 +79,18 @@ impl Kept {
     }
 }
 
-/// A regression as a program that Jensen can fit.
+/// A regression as a Stan program.
 pub struct Regression {
     /// The program with its data.
     pub source: Source,
-    /// The stored part.
+    /// The part that the result folder stores.
     pub kept: Kept,
-    /// The program for the log density of the priors, over the same data.
+    /// A program for the log density of the priors over the same data.
     pub log_prior: String,
 }
 
 impl Regression {
-    /// Writes the program of a regression over a table.
+    /// Creates the program of a regression on a table.
     ///
     /// # Errors
     /// Fails if a formula, a prior or the table is invalid.
@@ -141,12 +141,10 @@ impl Regression {
     }
 }
 
-/// Whether a stored regression omits its data.
 pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
-/// The table together with the maps that the formulas name, read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);
     for file in jensen_regress::Regression::maps(request)? {
@@ -158,30 +156,31 @@ fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, 
     Ok(made)
 }
 
-/// Reads a table from a file: CSV, TSV, NPY, NPZ, or Parquet if the build supports it. A compressed file may have at
-/// most `most` bytes of data.
+/// Reads a table from a CSV, TSV, NPY or NPZ file, or from a Parquet file if the build supports it. `most` limits the
+/// number of bytes of a compressed file after decompression.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is not a table.
+/// Fails if the file cannot be read, or if it is not a table.
 pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
     Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
 
-/// Predictions for rows of a table.
+/// The predictions for the rows of a table.
 pub struct Predicted {
-    /// Draws of `linear`, `expected` and `predicted`.
+    /// The draws of `linear`, `expected` and `predicted`.
     pub sample: Sample,
     /// The indices of the predicted rows, from 0. Rows with missing values have no prediction.
     pub rows: Vec<usize>,
-    /// Names of dimensions and their labels.
+    /// The names of dimensions and their labels.
     pub coordinates: Coordinates,
 }
 
-/// Predicts rows of a table at the draws of a fit in a folder. Levels of groups that are not in the fit have effects
-/// drawn from the distribution of all groups.
+/// Predicts the rows of a table at the draws of a fit in a folder. If a level of a group is not in the fit, its effect
+/// is drawn from the distribution of all levels.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or a column is missing or has levels that are not in the fit.
+/// Fails if the folder does not belong to a regression, or if a column is missing or has levels that are not in the
+/// fit.
 pub fn predict(
     folder: &Path,
     frame: &Frame,
@@ -189,7 +188,7 @@ pub fn predict(
     threads: usize,
     halt: Halt,
 ) -> Result<Predicted, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, frame)?;

@@ -1,6 +1,5 @@
-//! Sensitivity to priors: the change of the posterior when priors are raised to a power (Kallioinen, Paananen, Bürkner
-//! and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing
-//! 34, 2024).
+//! Sensitivity to priors, measured by raising the priors to a power (Kallioinen, Paananen, Bürkner and Vehtari,
+//! Detecting and diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing 34, 2024).
 
 use jensen_data::DataSet;
 
@@ -8,8 +7,8 @@ use super::Kept;
 use crate::stan::Build;
 use crate::{Error, Fitted, Generator, Save};
 
-/// Smallest shift of a mean that is reported, in standard deviations per doubling of the power of the priors. It is
-/// approximately the shift of a normal distribution that corresponds to the threshold of 0.05 in that paper.
+/// The smallest shift of a mean that is reported, in standard deviations per doubling of the power of the priors. For a
+/// normal distribution it corresponds approximately to the threshold of 0.05 in that paper.
 const SHIFT: f64 = 0.3;
 
 /// A parameter that is sensitive to its prior.
@@ -17,19 +16,21 @@ const SHIFT: f64 = 0.3;
 pub struct Sensitive {
     /// The name of the parameter.
     pub name: String,
-    /// The shift of its mean for each doubling of the power of all priors, in standard deviations.
+    /// The shift of the posterior mean per doubling of the power of all priors, in posterior standard deviations.
     pub shift: f64,
 }
 
-/// Largest number of rows for this check. With more rows, the prior hardly matters and the program takes long to build.
+/// With more rows, the prior hardly matters, and the program takes long to build.
 const ROWS: usize = 20_000;
 
-/// The parameters whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
-/// priors. The estimate is a derivative at power 1: the derivative with respect to the logarithm of the power is the
-/// covariance with the log density of the priors. `log_prior` is the program of that density over the data.
+/// Returns the parameters whose posterior means move by more than 0.3 standard deviations per doubling of the power of
+/// all priors. `log_prior` is a program for the log density of the priors over the same data.
+///
+/// The estimate is a derivative at power 1. The derivative with respect to the logarithm of the power is the covariance
+/// with the log density of the priors.
 ///
 /// # Errors
-/// Fails if this program cannot be evaluated.
+/// Fails if `log_prior` cannot be evaluated.
 pub fn sensitivity(
     kept: &Kept,
     log_prior: &str,
@@ -52,7 +53,7 @@ pub fn sensitivity(
     if made.table.len() < draws {
         return Ok(Vec::new());
     }
-    // Generated quantities come last.
+    // Generated quantities come last in a row.
     let logs: Vec<f64> = (0..draws)
         .filter_map(|draw| made.table.row(draw).last().copied())
         .collect();

@@ -1,49 +1,48 @@
-//! Coherence: how often the top words of a topic occur together.
+//! Coherence, which measures how often the top words of a topic occur together.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Number of documents per task.
 const TASK: usize = 2048;
 
-/// Largest number of words of a topic that are compared. They are the bits of a mask.
+/// The words of a topic are the bits of a mask.
 const WORDS: usize = 64;
 
-/// Coherence of a topic's top words: how often two of them occur in the same documents of a corpus, averaged over all
-/// pairs. `None` if no pair of words occurs in the corpus.
+/// The coherence of a topic's top words. It measures how often two of them occur in the same documents of a corpus,
+/// averaged over all pairs. The fields are `None` if no pair of words occurs in the corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
-    /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the share of
+    /// The normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the share of
     /// documents. It is −1 if the words never occur together, 0 if they are independent, and 1 if they always occur
-    /// together. Bouma (2009); Lau, Newman and Baldwin (2014).
+    /// together (Bouma 2009; Lau, Newman and Baldwin 2014).
     pub npmi: Option<f64>,
-    /// UMass: log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D the number of documents.
-    /// It is at most about 0. Mimno et al. (2011) report the sum over pairs, and this is the mean.
+    /// The UMass coherence, log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D the number
+    /// of documents. It is at most about 0. Mimno et al. (2011) report the sum over pairs, and this field is the mean.
     pub umass: Option<f64>,
-    /// C_V with documents as windows, from 0 to 1: the mean cosine between a word's vector of NPMI with all words of
-    /// the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which
-    /// word counts do not provide.
+    /// The C_V coherence with documents as windows, from 0 to 1. It is the mean cosine between a word's vector of NPMI
+    /// with all words of the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows
+    /// of 110 words, which word counts do not provide.
     #[serde(default)]
     pub cv: Option<f64>,
 }
 
-/// Documents with each word and pair of words: `counts[topic][pair(i, j)]`, i ≤ j.
+/// The number of documents with each pair of words, as `counts[topic][pair(i, j)]` with i ≤ j. The pair (i, i) counts
+/// the documents with word i.
 struct Counts {
     together: Vec<u64>,
 }
 
-/// Index of the pair (i, j), i ≤ j, of a topic's words.
 fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// The coherence of topics, each given by its top words in descending order of probability (only the first 64 are
-/// used), over `documents`. Reads the documents once.
+/// Computes the coherence of topics over `documents`, which are read once. Each topic is given by its top words in
+/// descending order of probability. Only the first 64 words are used.
 pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
     let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
     let stride = pair(0, words);
-    // For every term the topics it is a top word of, with its rank.
+    // For every term: the topics of which it is a top word, with its rank.
     let mut ranks: Vec<Vec<(u32, u32)>> = vec![Vec::new(); documents.terms()];
     for (topic, terms) in (0..).zip(topics) {
         for (rank, &term) in (0..).zip(terms.iter().take(WORDS)) {
@@ -56,7 +55,7 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         together: vec![0; stride * topics.len()],
     };
     let tasks = documents.len().div_ceil(TASK);
-    // Sums of integers do not depend on their order.
+    // The order does not matter, because the sums are of integers.
     let counts = (0..tasks)
         .into_par_iter()
         .fold(empty, |mut counts, task| {
@@ -100,7 +99,6 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         .collect()
 }
 
-/// The positions of the bits that are set, ascending.
 fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
@@ -139,10 +137,10 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
     }
 }
 
-/// The number added to probabilities of pairs in C_V, as in its authors' program.
+/// The number added to the probabilities of pairs in C_V, as in the program of its authors.
 const EPSILON: f64 = 1e-12;
 
-/// C_V of the words that occur in the corpus. There must be at least two.
+/// Computes C_V of the words that occur in the corpus. There must be at least two.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();
@@ -176,13 +174,13 @@ mod tests {
             documents.push(&Bag { terms, counts }).unwrap();
         }
         let found = coherence(&documents, &[vec![0, 1, 2], vec![3, 4], vec![1], vec![]]);
-        // D(0) = D(1) = 3, D(2) = 2, D(0,1) = 2, D(0,2) = 1, D(1,2) = 0, of 6 documents.
+        // Of 6 documents, D(0) = D(1) = 3, D(2) = 2, D(0,1) = 2, D(0,2) = 1 and D(1,2) = 0.
         let (ln, n) = (f64::ln, 6.0);
         let npmi = (ln(2.0 * n / 9.0) / ln(n / 2.0) + ln(n / 6.0) / ln(n) - 1.0) / 3.0;
         let umass = (ln(3.0 / 3.0) + ln(2.0 / 3.0) + ln(1.0 / 3.0)) / 3.0;
         assert!((found[0].npmi.unwrap() - npmi).abs() < 1e-14);
         assert!((found[0].umass.unwrap() - umass).abs() < 1e-14);
-        // gensim 4.4's c_v of these documents, with a window longer than each.
+        // The value is that of c_v in gensim 4.4 for these documents, with a window longer than each document.
         assert!((found[0].cv.unwrap() - 0.397_317_933_201_270_46).abs() < 1e-12);
         assert!(found[1..].iter().all(|c| *c == Coherence::default()));
     }

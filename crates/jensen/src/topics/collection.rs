@@ -1,4 +1,4 @@
-//! The documents of a topic model: the file of a corpus, or documents in memory.
+//! The documents of a topic model, in a corpus file or in memory.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,20 @@ use jensen_data::corpus::{BLOCK, Corpus, Split, Tokeniser};
 
 use super::CorpusDocuments;
 
-/// Training documents, held-out documents, and the vocabulary.
+/// The training documents, the held-out documents and the vocabulary of a fit.
 pub struct Collection<'a> {
-    /// To learn from.
     pub(super) train: Box<dyn Documents + 'a>,
-    /// Held-out documents to score, if there are any.
     pub(super) heldout: Option<Box<dyn Documents + 'a>>,
-    /// The words by term.
+    /// The words, indexed by term.
     pub(super) words: Cow<'a, [String]>,
-    /// The rule that split text into words.
     pub(super) tokeniser: Tokeniser,
-    /// The digest of the documents.
     pub(super) digest: String,
-    /// The name of the documents.
     pub(super) name: String,
-    /// The file that they are read from.
     pub(super) file: Option<&'a Corpus>,
 }
 
 impl<'a> Collection<'a> {
-    /// The two parts of a corpus.
+    /// Creates the collection of a corpus.
     pub fn of_corpus(corpus: &'a Corpus) -> Self {
         let heldout = CorpusDocuments::new(corpus, Split::Heldout);
         let tokeniser = corpus.record().get("tokeniser");
@@ -42,8 +36,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, without held-out ones. The words are the term numbers, as text. Fits to documents in memory
-    /// equal fits to the same documents in a file, bit for bit.
+    /// Creates a collection of documents in memory, without held-out documents. The words are the numbers of the terms,
+    /// as text. A fit to documents in memory has the same bits as a fit to the same documents in a file.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -57,18 +51,18 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// The words by term.
+    /// Returns the words, indexed by term.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The rule that split text into words.
+    /// Returns the rule that split the text into words.
     pub fn tokeniser(&self) -> &Tokeniser {
         &self.tokeniser
     }
 }
 
-/// A digest of documents: FNV-1a over lengths, terms and counts.
+/// Computes the digest of documents as FNV-1a over lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

@@ -10,46 +10,46 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// The settings of a corpus. Absent settings have defaults.
+/// The settings of a corpus. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
-    /// Files and folders of text or bags of words.
+    /// The files and folders with text or bags of words.
     pub inputs: Vec<PathBuf>,
-    /// Format of the inputs. By default, the names of the inputs determine it.
+    /// The format of the inputs. By default, their names determine it.
     pub format: Option<Format>,
-    /// Field of a JSON line, or column of a Parquet file, with the text.
+    /// The field of a JSON line, or the column of a Parquet file, that contains the text.
     pub field: Option<String>,
-    /// The unit of a plain-text document. The default is a file for inputs in a folder, and a line for a file given by
-    /// name.
+    /// The unit of a plain-text document. The default is the file for inputs in a folder, and the line for a file given
+    /// by name.
     pub documents: Option<DocumentUnit>,
-    /// The words of bags, one per line.
+    /// A file with the words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
-    /// Smallest number of documents with a word.
+    /// The smallest number of documents that contain a word.
     #[serde(deserialize_with = "frequency")]
     pub min_df: Option<Frequency>,
-    /// Largest number of documents with a word.
+    /// The largest number of documents that contain a word.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// Largest number of words, by document frequency. 0 keeps all.
+    /// The largest number of words, chosen by document frequency. With 0, all words are kept.
     pub max_terms: Option<usize>,
-    /// Words to remove: `english`, `none`, or a file of words.
+    /// The words to remove: `english`, `none`, or a file of words.
     pub stop_words: Option<String>,
-    /// Fewest letters of a word.
+    /// The smallest number of letters of a word.
     pub min_length: Option<usize>,
-    /// Largest number of letters of a word.
+    /// The largest number of letters of a word.
     pub max_length: Option<usize>,
-    /// Characters other than letters that belong to words.
+    /// The characters other than letters that belong to words.
     pub keep: Vec<Extra>,
-    /// An alternative definition of a word.
+    /// A pattern that defines words instead.
     pub pattern: Option<Pattern>,
-    /// Share of the documents to hold out.
+    /// The share of the documents to hold out.
     pub heldout: Option<f64>,
-    /// Seed of their choice.
+    /// The seed for the choice of held-out documents.
     pub seed: Option<u64>,
 }
 
-/// A number as written: The number 1 is one document, and 1.0 is all documents.
+/// The number 1 is one document, and 1.0 is all documents.
 fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from)?;
     let frequency = number.map(|number| number.to_string().parse());
@@ -57,11 +57,11 @@ fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D:
 }
 
 impl CorpusRequest {
-    /// Default field with the text.
+    /// The default field with the text.
     pub const FIELD: &str = "text";
-    /// Default smallest and largest number of letters of a word.
+    /// The default smallest and largest number of letters of a word.
     pub const LENGTHS: [usize; 2] = [2, 30];
-    /// Default share of held-out documents.
+    /// The default share of held-out documents.
     pub const HELDOUT: f64 = 0.01;
 
     fn lengths(&self) -> [usize; 2] {
@@ -72,10 +72,10 @@ impl CorpusRequest {
         ]
     }
 
-    /// Rejects word lengths that exclude all words.
+    /// Checks that some word lengths are allowed.
     ///
     /// # Errors
-    /// [`Error::Setting`].
+    /// Fails with [`Error::Setting`] if the lengths exclude all words.
     pub fn check(&self) -> Result<(), Error> {
         let [least, most] = self.lengths();
         if least == 0 || most < least {
@@ -89,10 +89,10 @@ impl CorpusRequest {
         Ok(())
     }
 
-    /// The inputs.
+    /// Opens the inputs.
     ///
     /// # Errors
-    /// Fails as [`Sources::new`] does.
+    /// Returns the errors of [`Sources::new`].
     pub fn sources(&self) -> Result<Sources, Error> {
         let settings = SourceSettings {
             format: self.format,
@@ -104,10 +104,10 @@ impl CorpusRequest {
         Ok(Sources::new(&self.inputs, &settings)?)
     }
 
-    /// The settings of the build from the inputs.
+    /// Returns the settings for building a corpus from these inputs.
     ///
     /// # Errors
-    /// Fails as [`check`](Self::check) does, and for an unreadable file of stop words.
+    /// Returns the same errors as [`check`](Self::check). Also fails if the file of stop words cannot be read.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
         let [min_length, max_length] = self.lengths();

@@ -1,4 +1,4 @@
-//! Curves computed from the records of a run.
+//! The curves of a run, computed from its records.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use super::Curves;
 use crate::job;
 
-/// Number of points of a curve. More are indistinguishable.
+/// More points would be indistinguishable in a figure.
 const POINTS: usize = 1000;
 
-/// Sizes of a run.
+/// The numbers of documents and tokens that a run processes.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Documents of a pass.
+pub struct PassSizes {
+    /// The number of documents per pass.
     pub documents: f64,
-    /// Tokens of a pass.
+    /// The number of tokens per pass.
     pub tokens: f64,
-    /// Documents of a batch.
+    /// The number of documents per batch.
     pub batch: f64,
 }
 
-impl Sizes {
-    /// The counts of a run on these training documents.
+impl PassSizes {
+    /// Returns the sizes for a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
             documents: documents.len() as f64,
@@ -32,31 +32,30 @@ impl Sizes {
         }
     }
 
-    /// Batches of a pass.
+    /// Returns the number of batches per pass.
     pub fn batches(&self) -> f64 {
         (self.documents / self.batch).ceil().max(1.0)
     }
 
-    /// The number of passes after an iteration.
+    /// Returns the number of passes after an iteration.
     pub fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
 }
 
-/// A number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// Collects the records of a run for the results.
+/// A collector of the records of a run.
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
-    sizes: Sizes,
-    /// Curves for the page.
+    sizes: PassSizes,
     curves: Curves,
-    /// Iterations that did nothing but train, and the seconds that they took.
+    /// The number of iterations that did nothing but train, and the seconds that they took.
     training: (u64, f64),
-    /// Seconds at the last record. The first iteration is not timed, because it follows the construction of the start.
+    /// The seconds at the last record. The first iteration is not timed, because it follows the construction of the
+    /// start.
     before: Option<f64>,
 }
 
@@ -82,8 +81,8 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// The collector for a run of these sizes.
-    pub fn new(sizes: Sizes) -> Self {
+    /// Creates a collector for a run of these sizes.
+    pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
             curves: Curves::default(),
@@ -92,15 +91,15 @@ impl TopicsCourse {
         }
     }
 
-    /// Documents per second, excluding scoring.
+    /// Returns the number of documents per second during training, without scoring.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
-        // The last batch of a pass may be short, so the mean size over a pass is exact.
+        // The last batch of a pass may be short, so the mean size over a pass is used.
         let documents = iterations as f64 * self.sizes.documents / self.sizes.batches();
         (seconds > 0.0).then(|| documents / seconds)
     }
 
-    /// The curves with a bounded number of points.
+    /// Returns the curves with a limited number of points.
     pub fn curves(&self) -> Curves {
         let mut curves = self.curves.clone();
         for curve in [
@@ -126,7 +125,7 @@ mod tests {
 
     #[test]
     fn speed_is_that_of_training_alone() {
-        let sizes = Sizes {
+        let sizes = PassSizes {
             documents: 250.0,
             tokens: 1e4,
             batch: 100.0,
@@ -141,7 +140,7 @@ mod tests {
         };
         let mut gathered = TopicsCourse::new(sizes);
         for record in [
-            // The first follows the start, and a score delays the third.
+            // The first record follows the construction of the start, and a score delays the third.
             record(1, 9.0, None),
             record(2, 10.0, None),
             record(3, 25.0, Some(-7.0)),
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn long_curves_keep_their_last_point() {
-        let mut gathered = TopicsCourse::new(Sizes {
+        let mut gathered = TopicsCourse::new(PassSizes {
             documents: 1.0,
             tokens: 1.0,
             batch: 1.0,

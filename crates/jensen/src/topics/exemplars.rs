@@ -7,31 +7,26 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// Number of documents to examine, in groups of neighbours spread evenly over the training documents; all documents if
-/// there are fewer.
 const LOOKED_AT: usize = 2000;
+/// The groups are spread evenly over the training documents.
 const GROUPS: usize = 20;
 
-/// Stopping rule of a local step. Shares are shown as integer percentages.
+/// The shares are shown as integer percentages, so the local step may stop early.
 const RULE: LocalRule = LocalRule {
     tolerance: 1e-3,
     max_iterations: 100,
 };
 
-/// Smallest number of tokens in a document. With fewer tokens, the share of a topic is mostly determined by its prior.
+/// In a document with fewer tokens, the prior mostly determines the share of a topic.
 const TOKENS: f64 = 10.0;
 
-/// Number of topics with example documents (the largest ones), and number of documents for each.
 const TOPICS: usize = 60;
 const EACH: usize = 3;
 
-/// Number of words to show of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic among a sample of the training documents; none if no document is
-/// long enough.
-///
-/// This costs the local steps of at most 2000 documents.
+/// Lists the documents with the largest shares of each topic among a sample of the training documents. The result is
+/// `None` if no document is long enough. The cost is that of the local steps of at most 2000 documents.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,
@@ -43,7 +38,7 @@ pub(super) fn exhibit(
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]).then(a.cmp(b)));
     order.truncate(TOPICS);
     let predictor = Predictor::new(&model.topics, RULE, simd);
-    // For each topic, the documents so far with their shares, the largest first.
+    // For each topic: the best documents so far with their shares, the largest first.
     let mut best: Vec<Vec<(f64, usize)>> = vec![Vec::new(); topics];
     let mut bag = Bag::new();
     for (first, count) in groups(documents.len()) {
@@ -96,7 +91,6 @@ pub(super) fn exhibit(
     })
 }
 
-/// First documents and lengths of the groups of the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];
@@ -107,7 +101,6 @@ fn groups(documents: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The words of a document that a topic makes most probable, weighted by their counts.
 fn words(model: &TopicModel, totals: &[f64], topic: usize, bag: &Bag) -> String {
     let probability = |term: u32| {
         let mut all = model.topics.proportions(term as usize, totals);

@@ -1,4 +1,4 @@
-//! A corpus into topics.
+//! The fit job of topic models.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::{
@@ -14,8 +14,8 @@ use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::summary::{dead, in_use};
 use super::{
-    Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
-    report_page, rows,
+    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
+    TopicsSummary, report_page, rows,
 };
 use crate::Error;
 use crate::job::{
@@ -23,19 +23,18 @@ use crate::job::{
     request,
 };
 
-/// Number of held-out documents that are scored during a run. At the end of the run, all held-out documents are scored.
+/// At the end of a run, all held-out documents are scored.
 const SCORED: usize = 1000;
 
-/// A note is printed if fewer topics than their number divided by this value are in use.
+/// There is a note if fewer than the number of topics divided by this value are in use.
 const FEWEST: f64 = 3.0;
 
-/// Number of standard errors of its own score by which a fit may be below the plain model.
+/// The number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// A number of passes larger than that of any run.
 const UNBOUNDED: f64 = 1e9;
 
-/// A fit of topics that is ready to run.
+/// A fit of a topic model that is ready to run.
 pub struct TopicsJob<'a> {
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -43,29 +42,28 @@ pub struct TopicsJob<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
-    /// The shards that compute the local steps, if other processes do.
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
-/// The result of a topic fit.
+/// The result of a fit of topics.
 pub struct TopicsMade {
     /// The fit.
     pub fit: LdaFit,
     /// The topics with their words.
     pub model: TopicModel,
-    /// The topics in numbers.
+    /// The summary of every topic.
     pub rows: Vec<TopicRow>,
     /// The comparison with one topic for all words.
     pub baseline: Option<Baseline>,
-    /// Seconds spent on the bound, scores and coherence.
+    /// The seconds that the ELBO, the scores and the coherence took.
     pub evaluate_seconds: f64,
 }
 
-/// Learns topics from a collection, starting from `start` if given. `open_seconds` is the time spent on opening the
-/// collection.
+/// Fits topics to a collection, starting from `start` if it is given. `open_seconds` is the time that it took to open
+/// the collection.
 ///
 /// # Errors
-/// Fails for an invalid setting, more topics than tokens, and as [`carry_out`] does.
+/// Fails if a setting is invalid, or if there are more topics than tokens. Also returns the errors of [`carry_out`].
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -76,10 +74,11 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// Like [`fit_topics`], and with the same bits. If there are `shards`, they run the local steps.
+/// Fits topics with the same bits as [`fit_topics`]. If there are `shards`, they compute the local steps.
 ///
 /// # Errors
-/// Fails as [`fit_topics`] does, and for shards that do not answer. A run with a checkpoint can be resumed.
+/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. The run can then resume from its
+/// last checkpoint.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,
@@ -91,7 +90,8 @@ pub fn fit_topics_on<'a>(
     let settings = run.flags.settings()?;
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
-    // Defaults may change with the version, but a stored run continues as it began.
+    // The inference is stored, because defaults may change with the version, but a stored run must continue as it
+    // began.
     run.flags.inference = Some(settings.inference.name().to_owned());
     run.digest.clone_from(&collection.digest);
     let tokens = collection.train.tokens();
@@ -113,7 +113,7 @@ pub fn fit_topics_on<'a>(
     carry_out(job, around)
 }
 
-/// Scores all held-out documents of a collection, if there are any.
+/// Scores all held-out documents of a collection. The result is `None` if there are none.
 pub fn score(
     collection: &Collection<'_>,
     model: &TopicModel,
@@ -138,7 +138,7 @@ impl TopicsJob<'_> {
             scored: SCORED,
             start: self.start.map(|start| &start.topics),
             settings: LdaSettings {
-                // The passes are the budget: a run may be resumed for more of them.
+                // The number of passes is a budget, which may be larger when a run resumes.
                 passes: UNBOUNDED,
                 population: self
                     .start
@@ -171,8 +171,8 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// A single topic for all words as a baseline, scored by held-out words, or by the bound if there are none. An
-    /// update has no such baseline, because its bound includes documents that are not available.
+    /// Returns a single topic as the baseline. It is scored by held-out words, or by the ELBO if there are none. An
+    /// update has no such ELBO, because it includes documents that are not available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
@@ -203,7 +203,6 @@ impl TopicsJob<'_> {
     }
 }
 
-/// A line for each document: its number and its temperature. Documents without words have no temperature.
 fn temperatures(of: &[f64]) -> String {
     let line = |(number, t): (usize, &f64)| match t.is_finite() {
         true => format!("{number},{t}\n"),
@@ -259,8 +258,8 @@ impl Job for TopicsJob<'_> {
         };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
-            // Roughly: the topics in single precision and their statistics, three times in double precision while they
-            // are written to a checkpoint, and the documents of a batch.
+            // A rough estimate: the topics in single precision with their statistics, three times in double precision
+            // while a checkpoint is written, and the documents of a batch.
             bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
             advice: "use fewer topics or words (--max-terms of `jensen topics build`), or raise the limit \
                      (--memory-limit)"
@@ -276,7 +275,7 @@ impl Job for TopicsJob<'_> {
     }
 
     fn course(&self) -> TopicsCourse {
-        TopicsCourse::new(Sizes::of(self.train(), &self.settings))
+        TopicsCourse::new(PassSizes::of(self.train(), &self.settings))
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {

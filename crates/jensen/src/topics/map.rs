@@ -1,4 +1,4 @@
-//! The map of topics. It shows which topics share words, and the words that distinguish each topic.
+//! The map of topics, which shows the topics that share words, and the words that distinguish each topic.
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};
@@ -6,34 +6,30 @@ use rayon::prelude::*;
 
 use super::TopicModel;
 
-/// Number of topics on the map (the largest ones), whose pairwise distances are computed.
 const MAPPED: usize = 200;
 
-/// Number of topics whose words the map shows.
 const SPELLED: usize = 60;
 
-/// Number of parts of the vocabulary that are processed separately, so that sums do not depend on the number of
+/// The number of parts of the vocabulary that are processed separately, so that sums do not depend on the number of
 /// threads.
 const PIECES: usize = 32;
 
-/// Number of words to show for each topic, and number of its most probable words from which they are chosen.
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
 
-/// Size of the subspace for the two axes, largest number of iterations, and change of positions below which they have
-/// converged.
+/// The dimension of the iterated subspace, from which two axes are taken.
 const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// Weight of the probability of a word in a topic, against the ratio of this probability to that in other topics.
+/// The weight of a word's probability in a topic, against the ratio of this probability to that in all topics.
 const RELEVANCE: f64 = 0.6;
 
-/// The map of the largest topics of a model. `None` with fewer than three.
+/// Returns the map of the largest topics of a model, or `None` if there are fewer than three.
 ///
-/// Positions are computed by classical scaling (Torgerson 1952) of the Hellinger distances between the topics'
-/// distributions of words. Words are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014):
-/// log p(w | topic) and log p(w | topic) / p(w). Costs topics² × terms.
+/// The positions are computed by classical scaling (Torgerson 1952) of the Hellinger distances between the topics'
+/// distributions of words. The words are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis,
+/// 2014), which combines log p(w | topic) and log p(w | topic) / p(w). The cost is topics² × terms.
 pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     let topics = &model.topics;
     let shares = topics.shares();
@@ -45,7 +41,7 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     }
     let totals = topics.totals();
     let n = order.len();
-    // Bhattacharyya coefficients, term by term, and the probabilities of terms over all topics.
+    // Bhattacharyya coefficients, summed term by term, and the probabilities of terms over all topics.
     let length = topics.terms.div_ceil(PIECES).max(1);
     let piece = |piece: usize| {
         let (mut affinities, mut overall) = (vec![0.0; n * n], Vec::with_capacity(length));
@@ -94,8 +90,8 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     })
 }
 
-/// Positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance; from the lower
-/// triangle.
+/// Returns positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance.
+/// `affinities` contains the lower triangle.
 fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let squared = |i: usize, j: usize| {
         let (i, j) = (i.max(j), i.min(j));
@@ -117,11 +113,11 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square roots of
-/// these eigenvalues, by orthogonal iteration with additional vectors.
+/// Returns the eigenvectors of the two largest eigenvalues of a matrix that has few negative eigenvalues, times the
+/// square roots of these eigenvalues. The method is orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
-    // Columns of the matrix, for the largest topics.
+    // The iteration starts at the columns of the largest topics.
     let mut vectors: Vec<Vec<f64>> = matrix
         .chunks_exact(n)
         .take(width)
@@ -134,7 +130,7 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
         let images: Vec<Vec<f64>> = (vectors.iter())
             .map(|v| matrix.chunks_exact(n).map(|row| dot(row, v)).collect())
             .collect();
-        // The best within their span (Rayleigh and Ritz).
+        // The Rayleigh–Ritz method finds the best vectors in the span.
         let within: Vec<f64> = (0..width * width)
             .map(|at| dot(&vectors[at / width], &images[at % width]))
             .collect();
@@ -172,7 +168,7 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     axes
 }
 
-/// Gram and Schmidt, twice. It drops vectors that the others span.
+/// Orthonormalises vectors by two passes of Gram–Schmidt, and drops vectors in the span of others.
 fn orthonormalise(vectors: &mut Vec<Vec<f64>>) {
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for mut vector in vectors.drain(..) {
@@ -199,7 +195,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The most relevant words of a topic.
 fn words(model: &TopicModel, topic: usize, share: f64, overall: &[f64]) -> Vec<TopicWord> {
     let mut found: Vec<(f64, u32, f64)> = (model.topics.top_words(topic, CANDIDATES).into_iter())
         .map(|(term, p)| {
@@ -223,21 +218,21 @@ mod tests {
 
     #[test]
     fn topics_of_the_same_words_stand_together() {
-        // Affinities of three topics: the first two are alike, the third has other words.
+        // The first two of three topics are alike, and the third has other words.
         let affinities = [1.0, 0.0, 0.0, 0.95, 1.0, 0.0, 0.0, 0.0, 1.0];
         let positions = scaled(&affinities, 3);
         let apart = |i: usize, j: usize| {
             let ((a, b), (c, d)) = (positions[i], positions[j]);
             (a - c).hypot(b - d)
         };
-        // In a plane three points have any distances.
+        // Three points in a plane can have any distances.
         assert!((apart(0, 1) - 0.05f64.sqrt()).abs() < 1e-12);
         assert!((apart(0, 2) - 1.0).abs() < 1e-12 && (apart(1, 2) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn axes_are_those_of_all_eigenvectors() {
-        // Points around a line, and a little around a plane: 40 topics whose distances need five dimensions.
+        // 40 topics whose distances need five dimensions, with most of the spread along a line and some in a plane.
         let n = 40;
         let wave =
             |i: usize, d: usize| ((i * (2 * d + 3) + d) as f64).sin() * 0.4f64.powi(d as i32);

@@ -1,4 +1,4 @@
-//! Topics with their words, and their file.
+//! Topics with their words, and the file format.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use jensen_data::corpus::Tokeniser;
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 use rayon::prelude::*;
 
-/// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics, with the words and the settings that inference on new documents needs.
+/// Topics with the words and the settings that inference on new documents needs.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
     pub topics: Topics,
-    /// The words by term.
+    /// The words, indexed by term.
     pub words: Vec<String>,
-    /// How the text of the corpus was tokenised, or the default if it came from bags of words.
+    /// The rule that split the text of the corpus into words, or the default if the corpus came from bags of words.
     pub tokeniser: Tokeniser,
 }
 
-/// The error that bytes are not a topic model.
+/// The error of bytes that are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TopicModelError {
-    /// The bytes are not a complete and unchanged file written by Jensen.
+    /// The bytes are incomplete, modified, or not written by Jensen.
     Bytes(CheckpointError),
-    /// The bytes are not such a fit.
+    /// The bytes contain another kind of fit.
     Content(ArchiveError),
 }
 
@@ -39,10 +39,17 @@ impl fmt::Display for TopicModelError {
     }
 }
 
-impl std::error::Error for TopicModelError {}
+impl std::error::Error for TopicModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+        }
+    }
+}
 
 impl TopicModel {
-    /// The model as safetensors bytes.
+    /// Encodes the model as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
@@ -51,10 +58,10 @@ impl TopicModel {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not such a fit.
+    /// Fails if the bytes are damaged, have another format version or are not a topic model.
     pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
         Self::restore(&checkpoint.state).map_err(TopicModelError::Content)
@@ -76,7 +83,7 @@ impl TopicModel {
         Ok(model)
     }
 
-    /// The `count` most probable terms of each topic with their probabilities, the most probable first.
+    /// Returns the `count` most probable terms of each topic with their probabilities, in descending order.
     pub fn top_words(&self, count: usize) -> Vec<Vec<(u32, f64)>> {
         let topics = 0..self.topics.topics;
         topics

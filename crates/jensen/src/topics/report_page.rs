@@ -5,17 +5,16 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
-/// Number of topics in the table of the page. `fit.json` contains all topics.
 const ROWS: usize = 200;
 
-/// The records of a run against passes.
+/// The curves of a run against passes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
-    /// The temperature.
+    /// The temperature at each pass.
     pub temperature: Vec<(f64, f64)>,
-    /// Held-out log predictive probability, nats per word.
+    /// The held-out log predictive probability, in nats per word.
     pub heldout: Vec<(f64, f64)>,
-    /// The bound, in nats per token.
+    /// The ELBO, in nats per token.
     pub bound: Vec<(f64, f64)>,
 }
 
@@ -30,7 +29,6 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The curves of the run, with captions.
 fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
@@ -56,7 +54,8 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed verbatim.
+/// Returns the report of a fit. `documents` contains examples of each topic, `corpus` is the name of the documents, and
+/// `settings` are listed verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

@@ -9,13 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::job::words;
 
-/// Default number of top words in results.
 const WORDS: usize = 10;
 
-/// Default number of held-out scores per pass.
 const EVALUATIONS: f64 = 5.0;
 
-/// Settings of a topic model's fit; absent settings have defaults.
+/// The settings of a topic model. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -52,10 +50,11 @@ pub struct TopicsRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes), schedule=PASS:T,PASS:T,… (linear in
-    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
-    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end, and
-    /// `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches [default: none]
+    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]`
+    /// and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
+    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end,
+    /// and `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches
+    /// [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
@@ -91,23 +90,24 @@ pub struct TopicsRequest {
 }
 
 impl TopicsRequest {
-    /// The instruction set.
+    /// Returns the instruction set.
     ///
     /// # Errors
-    /// Fails if the instruction set does not exist.
+    /// Fails if there is no such instruction set, or if the machine lacks it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Top words of a topic in the results.
+    /// Returns the number of top words of a topic in the results.
     pub fn words(&self) -> usize {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// The local inference: collapsed by default, and mean-field with a temperature policy.
+    /// Returns the local inference. The default is collapsed inference, or mean-field inference with a temperature
+    /// policy.
     ///
     /// # Errors
-    /// Fails if the inference is unknown.
+    /// Fails if there is no such inference.
     pub fn inference(&self) -> Result<Inference, Error> {
         let heated = self
             .temper
@@ -120,16 +120,16 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// The settings of the method.
+    /// Returns the settings of the method.
     ///
     /// # Errors
-    /// Fails for an invalid setting, or a missing number of topics.
+    /// Fails if a setting is invalid, or if the number of topics is missing.
     pub fn settings(&self) -> Result<LdaSettings, Error> {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
         let temper = self.temper.as_deref().unwrap_or("none");
-        let temper = temper.parse::<Temper>().map_err(Error::setting)?;
+        let temper = temper.parse::<Temper>()?;
         let inference = self.inference()?;
         let mut settings = match inference {
             Inference::MeanField => LdaSettings::new(topics as usize),
@@ -171,30 +171,27 @@ impl TopicsRequest {
         settings.temper = temper.with_cooling(COOLING);
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
-        settings.check().map_err(Error::setting)?;
+        settings.check()?;
         Ok(settings)
     }
 }
 
-/// Default number of passes after which an inferred temperature is 1.
+/// The default number of passes after which an inferred temperature is 1.
 pub(super) const COOLING: f64 = 0.5;
 
-/// Defaults of collapsed inference: α is this number divided by K …
+/// The default α of collapsed inference is `ALPHA`/K, but at most [`MOST_ALPHA`].
 const ALPHA: f64 = 5.0;
-/// … and at most this. With 3 topics of short texts, α = 5/3 loses 0.14 nats per word, and with 20 topics of news α =
-/// 1/4 loses 0.01 …
+/// With 3 topics of short texts, α = 5/3 loses 0.14 nats per word. With 20 topics of news, α = 1/4 loses 0.01 nats.
 const MOST_ALPHA: f64 = 0.1;
-/// … η is this number divided by K …
+/// The default η of collapsed inference is `ETA`/K, but at most [`MOST_ETA`].
 const ETA: f64 = 5.0;
-/// … and at most this. The addition to a topic must be small relative to the topic's words, whose number decreases with
-/// the number of topics. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
+/// The addition to a topic must be small relative to the topic's words, whose number decreases with the number of
+/// topics. On 20 000 abstracts with 500 topics, η = 0.05 loses 0.05 nats per word.
 const MOST_ETA: f64 = 0.05;
-/// … the delay of the step sizes …
 const TAU: f64 = 64.0;
-/// … and the number of passes.
 const PASSES: f64 = 5.0;
 
-/// A Dirichlet parameter: a number, or one over the number of topics.
+/// Parses a number, or a number divided by K, the number of topics.
 fn share(text: &str, topics: u64) -> Option<f64> {
     match text.strip_suffix("/K") {
         Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),
@@ -202,7 +199,6 @@ fn share(text: &str, topics: u64) -> Option<f64> {
     }
 }
 
-/// A choice by its name.
 fn named<T: DeserializeOwned>(flag: &str, text: Option<&str>) -> Result<Option<T>, Error> {
     let choice = text.map(|text| serde_json::from_value(text.into()));
     let choice = choice.transpose();
@@ -243,7 +239,7 @@ mod tests {
             ),
             (100, 1024.0, 0.7, 1.0)
         );
-        // Without a temperature policy inference is collapsed, with its own defaults.
+        // Without a temperature policy the inference is collapsed, with its own defaults.
         let plain = TopicsRequest {
             topics: Some(50),
             temper: Some("none".into()),

@@ -1,4 +1,4 @@
-//! The folder of a fit of topics.
+//! The result folder of a fit of topics.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +11,22 @@ use super::{TopicModel, TopicsRequest, TopicsSummary};
 use crate::Error;
 use crate::job::folder;
 
-/// The command in the marker of a result folder.
+/// The name of the command, which marks its result folders.
 pub const COMMAND: &str = "topics";
 
-/// The file of the topics from which an update starts.
 pub(super) const START: &str = "start.safetensors";
 
-/// The corpus of an update.
 const DOCUMENTS: &str = "documents.corpus";
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its corpus.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Location of the corpus. The corpus of an update is inside the folder.
+    /// The path of the corpus. The corpus of an update is in the result folder.
     pub corpus: PathBuf,
     /// The digest of the corpus.
     pub digest: String,
-    /// Whether the run continues from stored topics.
+    /// Whether the run updates stored topics.
     pub update: bool,
     /// The request, with the instruction set resolved.
     pub flags: TopicsRequest,
@@ -38,7 +36,7 @@ impl TopicsRun {
     /// Opens the corpus of the run.
     ///
     /// # Errors
-    /// Fails if the corpus was moved or damaged.
+    /// Fails if the corpus was moved or is damaged.
     pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
         let path = if self.update {
             folder.path().join(&self.corpus)
@@ -52,26 +50,26 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to such a fit, or its request is damaged.
+/// Fails if the folder does not belong to a fit of topics, or if its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
-    // Runs of versions that had only the mean field, or used it by default, do not state it.
+    // Runs of earlier versions do not state the inference if it was the mean field.
     let mean_field = || Inference::MeanField.name().to_owned();
     stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))
 }
 
-/// The topics of a finished fit.
+/// Reads the topics of a finished fit.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or if the file is damaged.
 pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
     let encoded = folder::approximation(run, "jensen topics fit")?;
     TopicModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The summary of a finished fit.
+/// Reads the summary of a finished fit.
 ///
 /// # Errors
 /// Fails if the file is missing or damaged.
@@ -81,12 +79,12 @@ pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
         .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
 }
 
-/// Location of the corpus of an update, relative to its folder and absolute.
+/// Returns the path of the corpus of an update, relative to its folder and absolute.
 pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }
 
-/// The topics from which an update starts.
+/// Reads the topics from which an update starts.
 ///
 /// # Errors
 /// Fails if the file is missing or damaged.

@@ -1,24 +1,24 @@
-//! Curves from the records of a run.
+//! The curves of a run, computed from its records.
 
 use jensen_run::Record;
 use serde_json::Value;
 
-use super::{HistoryPoint, VaeCurves};
+use super::{TrainingPoint, VaeCurves};
 use crate::job;
 
-/// Number of points of a curve. More are indistinguishable.
+/// More points would be indistinguishable in a figure.
 const POINTS: usize = 1000;
 
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// Collects the records of a run for the results.
+/// A collector of the records of a run.
 #[derive(Clone, Debug, Default)]
 pub struct VaeCourse {
     points: Vec<Point>,
     temperature: Option<f64>,
-    /// Passes made.
+    /// The number of completed passes.
     pub passes: f64,
 }
 
@@ -33,7 +33,7 @@ struct Point {
 }
 
 impl job::Course for VaeCourse {
-    /// Adds a record. It ignores a record from a diverged step.
+    /// Ignores the record of a step that diverged.
     fn add(&mut self, record: &Record) {
         let Some(samples) = number(record, "samples") else {
             return;
@@ -52,12 +52,13 @@ impl job::Course for VaeCourse {
 }
 
 impl VaeCourse {
-    /// Records seen.
+    /// Returns the number of processed training records.
     pub fn samples(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.samples)
     }
 
-    /// Records per second. The first iteration includes setup, so it counts only if there is no other.
+    /// Returns the number of training records per second. The first iteration includes setup, so it counts only if
+    /// there is no other.
     pub fn speed(&self) -> Option<f64> {
         let last = self.points.last()?;
         let (samples, seconds) = match self.points.first() {
@@ -69,7 +70,6 @@ impl VaeCourse {
         (seconds > 0.0).then(|| samples / seconds)
     }
 
-    /// The points of curves, limited in number and including the last.
     fn thinned(&self) -> impl Iterator<Item = Point> {
         let step = self.points.len().div_ceil(POINTS).max(1);
         let last = self.points.len().saturating_sub(1);
@@ -79,9 +79,9 @@ impl VaeCourse {
             .map(|(_, point)| *point)
     }
 
-    /// The bound along the run.
-    pub fn history(&self) -> Vec<HistoryPoint> {
-        let point = |p: Point| HistoryPoint {
+    /// Returns the ELBO during the run.
+    pub fn history(&self) -> Vec<TrainingPoint> {
+        let point = |p: Point| TrainingPoint {
             samples: p.samples,
             bound: p.bound,
             validation_bound: p.validation,
@@ -89,7 +89,7 @@ impl VaeCourse {
         self.thinned().map(point).collect()
     }
 
-    /// Curves for the page.
+    /// Returns the curves for the report.
     pub fn curves(&self) -> VaeCurves {
         let points: Vec<Point> = self.thinned().collect();
         let curve = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {

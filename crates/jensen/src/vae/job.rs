@@ -1,4 +1,4 @@
-//! Rows into networks.
+//! The fit job of auto-encoders.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plain::{self, Scored};
-use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
+use super::rows::{
+    Apart, Parts, check_columns, check_rows, extents, first, mean_log_jacobian, mean_total,
+    read_as, spread, units,
+};
 use super::{
-    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
-    split,
+    PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,
+    report_page, split,
 };
 use crate::Error;
 use crate::job::{
@@ -24,48 +27,41 @@ use crate::job::{
 };
 use crate::units::{Units, shifted};
 
-/// The command, as the folder's marker has it.
 const COMMAND: &str = "vae";
 
-/// The description of the networks.
 const ARCHITECTURE: &str = "architecture.json";
 
-/// Pictures of drawn records.
 const SAMPLES: &str = "samples.png";
 
-/// Pictures of records and their reconstructions.
 const RECONSTRUCTIONS: &str = "reconstructions.png";
 
-/// The latent plane.
 const MANIFOLD: &str = "manifold.png";
 
-/// Number of training records in the final estimate of the bound.
+/// The largest number of training records in the final estimate of the ELBO.
 pub const SCORED: usize = 10_000;
 
-/// Nats a value by which a fit may be below the plain model: a density that is half a percent off in every value.
+/// The number of nats per value by which a fit may be below the plain model. It corresponds to a density that is half a
+/// percent off in every value.
 const SLACK: f64 = 0.005;
 
-/// Drawn records in a picture, in rows of [`COLUMNS`].
 const DRAWN: usize = 100;
 
-/// Number of records and reconstructions in a picture.
 const REBUILT: usize = 50;
 
-/// Number of pictures per row.
+/// The number of images per row of a mosaic.
 pub const COLUMNS: usize = 10;
 
-/// Number of pictures along each side of the latent plane.
 const SIDE: usize = 20;
 
-/// A run as stored in its folder.
+/// The stored request of a fit, with information about its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VaeRun {
-    /// The source of the data.
+    /// The path of the data.
     pub data: PathBuf,
-    /// A file, or a share of the data.
+    /// The validation records: a file, or a share of the data.
     pub validation: Option<String>,
-    /// Digest of the data.
+    /// The digest of the data.
     pub digest: String,
     /// The networks.
     pub architecture: Architecture,
@@ -76,23 +72,23 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to such a fit, or its request is damaged.
+/// Fails if the folder does not belong to a fit of an auto-encoder, or if its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
     Ok((run, stored))
 }
 
-/// The weights of a finished fit.
+/// Reads the networks of a finished fit.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or if the file is damaged.
 pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     let encoded = folder::approximation(run, "jensen vae fit")?;
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// Checked data with their networks.
+/// The checked data of a fit, with the architecture of the networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,
@@ -103,11 +99,11 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens rows for training, and for validation if a file or a share of the rows is given. `most` limits the bytes
-    /// of a decompressed file.
+    /// Opens training rows. `validation` is a file with validation rows or a share of the training rows to hold out.
+    /// `most` limits the number of bytes of a file after decompression.
     ///
     /// # Errors
-    /// Fails for data that cannot be read or are outside the decoder's domain, and invalid settings.
+    /// Fails if the data cannot be read, if a value is outside the domain of the decoder, or if a setting is invalid.
     pub fn open(
         data: PathBuf,
         validation: Option<String>,
@@ -117,11 +113,11 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// The job for training rows in memory, which messages call `data`, with the choice of validation rows of
-    /// [`open`](Self::open).
+    /// Creates the data from training rows in memory, with validation rows as in [`open`](Self::open). `data` is the
+    /// name of the rows in messages.
     ///
     /// # Errors
-    /// Returns the errors of [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -137,23 +133,30 @@ impl VaeData {
         let extents = extents(&rows, flags.image())?;
         let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
         let likelihood = flags.likelihood(images)?;
-        // Settings that suit no data of this width are named before the data.
+        // Errors of settings that suit no data of this width come before errors of the data.
         flags.architecture(rows.width(), likelihood)?;
-        check_rows(&rows, rows.width(), likelihood)?;
-        let apart = Apart::open(validation.as_deref())?;
+        let rows = read_as(rows, likelihood);
+        check_rows(&rows, rows.width(), likelihood, true)?;
+        let apart = Apart::open(validation.as_deref(), likelihood)?;
         let train = match &apart {
             Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
             Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
         };
+        check_columns(&rows, &train)?;
         let units = units(
             &rows,
             &train,
             likelihood,
             flags.standardise.unwrap_or_default(),
         )?;
-        let architecture = flags.architecture(units.width(), likelihood)?;
+        let mut architecture = flags.architecture(units.width(), likelihood)?;
+        architecture.observation.library_size = flags
+            .has_library_size()
+            .then(|| mean_total(&rows, &train))
+            .transpose()?;
+        architecture.observation.missing = rows.missing() + apart.missing() > 0;
         if let Apart::File(other) = &apart {
-            check_rows(other, rows.width(), architecture.likelihood)?;
+            check_rows(other, rows.width(), likelihood, true)?;
         }
         let simd = flags.simd()?.name().to_owned();
         let run = VaeRun {
@@ -177,6 +180,16 @@ impl VaeData {
     }
 }
 
+impl VaeData {
+    fn missing(&self) -> usize {
+        self.rows.missing() + self.apart.missing()
+    }
+
+    fn values(&self) -> usize {
+        self.rows.rows() * self.rows.width() + self.apart.values()
+    }
+}
+
 /// A fit of an auto-encoder that is ready to run.
 pub struct VaeJob<'a> {
     data: &'a VaeData,
@@ -188,13 +201,12 @@ pub struct VaeJob<'a> {
     open_seconds: f64,
 }
 
-/// The training settings of both networks.
 enum Training<'a> {
     Bound(Box<Trainer<'a>>),
     WakeSleep(Box<WakeSleep<'a>>),
 }
 
-/// The result of an auto-encoder's fit.
+/// The result of a fit of an auto-encoder.
 pub struct VaeMade {
     /// The networks with their weights.
     pub model: VaeModel,
@@ -210,7 +222,7 @@ pub struct VaeMade {
 /// Trains networks on data. `open_seconds` is the time that it took to open the data.
 ///
 /// # Errors
-/// Fails for an invalid setting, and as [`carry_out`] does.
+/// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,
@@ -260,7 +272,6 @@ pub fn fit_vae<T>(
     carry_out(job, around).map(then)
 }
 
-/// The memory of training, known before the networks are allocated.
 fn need(data: &VaeData, settings: &TrainSettings) -> Need {
     let VaeData {
         rows,
@@ -285,7 +296,7 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         .chain(&architecture.decoder)
         .sum();
     let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
-    let layers = (2 * units + 6 * architecture.width + 8 * architecture.latent) as u64;
+    let layers = (2 * units + 6 * architecture.observation.width + 8 * architecture.latent) as u64;
     let held = rows.held_bytes()
         + match apart {
             Apart::File(rows) => rows.held_bytes(),
@@ -296,8 +307,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
             "a fit of networks of {weights} weights to {} records",
             rows.rows()
         ),
-        // A rough estimate: weights with the optimiser's and the checkpoint's copies, values of every layer and their
-        // gradients for a minibatch, and data that are not mapped.
+        // A rough estimate: the weights with the copies of the optimiser and of a checkpoint, the values of every layer
+        // and their gradients for a minibatch, and data that are not memory-mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
         advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
                  or IDX, or raise the limit (--memory-limit)"
@@ -310,7 +321,12 @@ impl VaeJob<'_> {
         &self.data.run.flags
     }
 
-    /// Bounds and pictures of trained networks.
+    /// Returns the mean log density of records in the units of the data, minus that in the units of the networks.
+    fn log_jacobian(&self, records: &dyn Records) -> f64 {
+        let missing = self.data.architecture.observation.missing;
+        mean_log_jacobian(&self.data.units, records, missing)
+    }
+
     fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
         let begun = clock.seconds();
         let model = VaeModel {
@@ -324,10 +340,10 @@ impl VaeJob<'_> {
             .autoencoder(self.flags().simd()?)
             .map_err(Error::input)?;
         let seed = self.settings.seed;
-        // Densities are those of rows in the units of the data.
-        let log_jacobian = self.data.units.log_jacobian();
+        // The estimates are converted to densities of rows in the units of the data.
         let mut bound = |records: &dyn Records| {
             let found = networks.bound(records, 1, seed).map_err(Error::input)?;
+            let log_jacobian = self.log_jacobian(records);
             Ok::<_, Error>(BoundEstimate {
                 bound: found.bound + log_jacobian,
                 likelihood: found.likelihood + log_jacobian,
@@ -345,8 +361,8 @@ impl VaeJob<'_> {
             Some(records) => spread(records, SCORED),
             None => spread(self.train, SCORED),
         };
-        let plain = plain::best(&sample, &scored, self.data.architecture.likelihood)
-            .map(|(name, score)| (name, score + log_jacobian));
+        let plain = plain::best(&sample, &scored, &self.data.architecture.observation)
+            .map(|(name, score)| (name, score + self.log_jacobian(&scored)));
         let pictures = pictures(&model, &mut networks, shown, seed);
         Ok(VaeMade {
             model,
@@ -410,7 +426,8 @@ impl Job for VaeJob<'_> {
     }
 
     fn budget(&self) -> Budget {
-        // Whole iterations, so that rounding does not turn a pass of one iteration into two.
+        // Iterations are rounded up only after all passes, so that rounding does not turn a pass of one iteration into
+        // two.
         let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
         Budget {
             max_seconds: self.flags().max_seconds,
@@ -418,7 +435,6 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// Rejects a stored run with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [
@@ -452,11 +468,15 @@ impl Job for VaeJob<'_> {
 
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
-        let by = self.data.units.log_jacobian();
+        let by = self.log_jacobian(self.train);
+        // The values that are missing in validation records differ from those in training records.
+        let validation = self
+            .validation
+            .map_or(by, |records| self.log_jacobian(records));
         let outcome = shifted(
             control,
             by,
-            &["bound", "validation_bound"],
+            &[("bound", by), ("validation_bound", validation)],
             |control| match &mut self.training {
                 Training::Bound(trainer) => run_loop(&mut **trainer, &identity, control),
                 Training::WakeSleep(sleep) => run_loop(&mut **sleep, &identity, control),
@@ -513,11 +533,11 @@ impl Job for VaeJob<'_> {
         }
         evidence.baseline = output.plain.map(|(model, score)| {
             // The cost of a posterior of the weights does not measure how well the model explains records, and the
-            // plain model pays nothing for its parameters either.
+            // plain model does not pay for its parameters either.
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
-            let slack = SLACK * self.data.architecture.width as f64;
+            let slack = SLACK * self.data.architecture.observation.width as f64;
             Baseline {
                 model: model.to_owned(),
                 score,
@@ -536,7 +556,13 @@ impl Job for VaeJob<'_> {
             .map(|i| format!("x{i}"))
             .collect();
         evidence.notes.extend(self.data.units.notes(&names));
-        // Correct for rows without information, so it is no reason against the fit.
+        if self.data.architecture.observation.missing {
+            let (missing, all) = (self.data.missing(), self.data.values());
+            evidence.notes.push(format!(
+                "{missing} of {all} values are missing: the bounds are those of the other values"
+            ));
+        }
+        // This is correct for records without structure, so it is no reason against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
                 "no latent value is active: if the records have structure, run more epochs, warm up \
@@ -579,6 +605,7 @@ impl Job for VaeJob<'_> {
                 fit: made.seconds,
                 evaluate: output.evaluate_seconds,
             },
+            missing_values: self.data.missing(),
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             history: course.history(),
@@ -627,7 +654,6 @@ impl Job for VaeJob<'_> {
     }
 }
 
-/// Pictures of a model of images: of draws, of records with their reconstructions, and of a latent plane.
 fn pictures(
     model: &VaeModel,
     networks: &mut Autoencoder,
@@ -637,7 +663,7 @@ fn pictures(
     let Some(size) = model.image() else {
         return Pictures::default();
     };
-    let frame = Frame::new(size, model.architecture.likelihood);
+    let frame = PictureFrame::new(size, model.architecture.observation.likelihood);
     let shown = |records: Vec<f32>| -> Vec<f32> {
         model.rows(&records).iter().map(|x| *x as f32).collect()
     };
@@ -652,7 +678,7 @@ fn pictures(
     }
 }
 
-/// A picture of the first records in rows, each row above its reconstructions.
+/// Returns the first records in rows, with each row above its reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();

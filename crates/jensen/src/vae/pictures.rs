@@ -1,41 +1,40 @@
-//! Records as pictures.
+//! Records as images.
 
 use jensen_neural::Likelihood;
 use jensen_report::figure::Image;
 
-/// Conversion of a record to a picture.
+/// The conversion of records to images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Number of pixels from left to right.
+pub struct PictureFrame {
+    /// The number of pixels of a record from left to right.
     pub width: usize,
-    /// Pixels from top to bottom.
+    /// The number of pixels of a record from top to bottom.
     pub height: usize,
-    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest and the largest value of all pictures
-    /// are black and white.
+    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest value of all images is black and the
+    /// largest is white.
     pub unit: bool,
-    /// Picture pixels per record pixel in each direction.
+    /// The number of image pixels per record pixel in each direction.
     pub zoom: usize,
 }
 
-/// Smallest number of pixels along the longer side of a record's picture.
 const LEAST: usize = 28;
 
-impl Frame {
-    /// The frame of images of a size under a likelihood.
+impl PictureFrame {
+    /// Returns the conversion for records of this size under a likelihood.
     pub fn new((width, height): (usize, usize), likelihood: Likelihood) -> Self {
         Self {
             width,
             height,
-            unit: likelihood != Likelihood::Gaussian { bounded: false },
+            unit: likelihood.is_of_shares(),
             zoom: (LEAST / width.max(height).max(1)).max(1),
         }
     }
 }
 
-/// Records next to each other in rows of `columns`, with a grey line between them. `None` if there are no complete
-/// records or too many pixels.
-pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
-    let Frame {
+/// Draws records next to each other in rows of `columns`, with a grey line between them. The result is `None` if there
+/// is no complete record or if there are too many pixels.
+pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Image> {
+    let PictureFrame {
         width,
         height,
         unit,
@@ -73,7 +72,6 @@ pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
     Image::grey(wide, tall, shades)
 }
 
-/// The shade between pictures.
 const GREY: f64 = 0.35;
 
 #[cfg(test)]
@@ -82,7 +80,7 @@ mod tests {
 
     #[test]
     fn records_stand_in_rows() {
-        let frame = Frame {
+        let frame = PictureFrame {
             width: 2,
             height: 1,
             unit: true,
@@ -93,9 +91,9 @@ mod tests {
         let shade = |x: usize, y: usize| image.pixels()[y * 5 + x][0];
         assert_eq!([0, 1, 3, 4].map(|x| shade(x, 0)), [0, 255, 255, 0]);
         assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
-        // Between the pictures, and where there is none.
+        // These pixels are between the images, or where there is no image.
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
-        let large = mosaic(&[0.0, 1.0], Frame { zoom: 3, ..frame }, 1).unwrap();
+        let large = mosaic(&[0.0, 1.0], PictureFrame { zoom: 3, ..frame }, 1).unwrap();
         assert_eq!((large.width(), large.height()), (6, 3));
         assert_eq!(
             [2, 3, 12, 17].map(|i| large.pixels()[i][0]),
@@ -105,7 +103,7 @@ mod tests {
         assert_eq!(mosaic(&[], frame, 2), None);
         let stretched = mosaic(
             &[-3.0, 5.0],
-            Frame {
+            PictureFrame {
                 unit: false,
                 ..frame
             },

@@ -1,18 +1,21 @@
-//! Plain models of records as baselines: independent values, and one linear factor.
+//! Plain models of records as baselines: independent values, and a linear factor.
+
+mod counts;
 
 use jensen_math::constants::LOG_TWO_PI;
-use jensen_neural::{Likelihood, Records};
+use jensen_neural::{Likelihood, Observation, Records};
 
 /// The name of a plain model, and its mean log density of records in nats.
 pub(super) type Scored = (&'static str, f64);
 
-/// The plain model of a likelihood that explains `scored` best, once it has learned from `train`.
+/// Fits the plain models of an observation to `train` and returns the one that explains `scored` best.
 pub(super) fn best(
     train: &dyn Records,
     scored: &dyn Records,
-    likelihood: Likelihood,
+    observation: &Observation,
 ) -> Option<Scored> {
     let (train, scored) = (gathered(train), gathered(scored));
+    let likelihood = observation.likelihood;
     let mut all = vec![match likelihood {
         Likelihood::Bernoulli => ("independent binary values", binary(&train, &scored)),
         Likelihood::Categorical { categories } => (
@@ -23,6 +26,18 @@ pub(super) fn best(
             let normals = Factor::none(&train);
             normals.mean_log_density(&scored)
         }),
+        Likelihood::Poisson => (
+            "independent Poisson counts",
+            counts::independent(&train, &scored, observation),
+        ),
+        Likelihood::NegativeBinomial => (
+            "independent negative binomial counts",
+            counts::independent(&train, &scored, observation),
+        ),
+        Likelihood::ZeroInflatedNegativeBinomial => (
+            "independent negative binomial counts with excess zeros",
+            counts::independent(&train, &scored, observation),
+        ),
     }];
     if let Likelihood::Gaussian { .. } = likelihood
         && train.len() > 2
@@ -49,56 +64,64 @@ fn mean_of(rows: &[Vec<f64>], of: impl Fn(&[f64]) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-fn means(rows: &[Vec<f64>]) -> Vec<f64> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|i| mean_of(rows, |row| row[i])).collect()
+fn present(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let known = values.filter(|x| !x.is_nan());
+    let (count, sum) = known.fold((0.0, 0.0), |(n, sum), x| (n + 1.0, sum + x));
+    (count, sum / f64::max(count, 1.0))
 }
 
-/// Mean log probability of the values under the decoder's distribution, after half a success and half a failure of
-/// each.
+fn columns(rows: &[Vec<f64>]) -> Vec<(f64, f64)> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width)
+        .map(|i| present(rows.iter().map(|row| row[i])))
+        .collect()
+}
+
+fn pairs<'a, T>(row: &'a [f64], of_columns: &'a [T]) -> impl Iterator<Item = (f64, &'a T)> {
+    let all = row.iter().copied().zip(of_columns);
+    all.filter(|(x, _)| !x.is_nan())
+}
+
+/// Returns the mean log probability of `scored` under independent columns of the decoder's distribution. Each column is
+/// fitted with half a success and half a failure added.
 fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
-    let n = train.len() as f64;
-    let share = |mean: f64| (n * mean + 0.5) / (n + 1.0);
-    let p: Vec<f64> = means(train).into_iter().map(share).collect();
+    let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 1.0);
+    let p: Vec<f64> = columns(train).into_iter().map(share).collect();
     mean_of(scored, |row| {
-        let pairs = row.iter().zip(&p);
-        pairs
+        pairs(row, &p)
             .map(|(x, p)| x * p.ln() + (1.0 - x) * (-p).ln_1p())
             .sum()
     })
 }
 
-/// The same for groups of indicators, with half a record of each added.
+/// Returns the same for groups of indicators, with half a record of each category added.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
-    let n = train.len() as f64;
-    let share = |mean: f64| (n * mean + 0.5) / (n + 0.5 * categories as f64);
-    let p: Vec<f64> = means(train).into_iter().map(share).collect();
-    mean_of(scored, |row| {
-        row.iter().zip(&p).map(|(x, p)| x * p.ln()).sum()
-    })
+    let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
+    let p: Vec<f64> = columns(train).into_iter().map(share).collect();
+    mean_of(scored, |row| pairs(row, &p).map(|(x, p)| x * p.ln()).sum())
 }
 
-/// x = mean + loadings · z + noise, z standard normal: maximum likelihood by EM (Rubin and Thayer 1982).
+/// The model x = mean + loadings · z + noise with standard normal z, fitted by maximum likelihood with EM (Rubin and
+/// Thayer 1982).
 struct Factor {
     mean: Vec<f64>,
     loadings: Vec<f64>,
     noise: Vec<f64>,
 }
 
-/// Smallest share of a column's variance that is noise: that of R's factanal. Without it the likelihood of a factor
-/// that equals a column is unbounded.
+/// The smallest share of a column's variance that is noise, as in R's factanal. Without a limit the likelihood of a
+/// factor that equals a column is unbounded.
 const UNIQUE: f64 = 0.005;
 
-/// Largest number of EM iterations, and the gain in nats per record below which they end. A plain model is compared
-/// with, not reported.
+/// The largest number of EM iterations. They also end at a gain below a limit in nats per record. The limits are loose
+/// because the model serves only as a baseline.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 
 impl Factor {
-    /// Independent columns.
     fn none(rows: &[Vec<f64>]) -> Self {
-        let mean = means(rows);
-        let variance = |i: usize| mean_of(rows, |row| (row[i] - mean[i]).powi(2));
+        let mean: Vec<f64> = columns(rows).into_iter().map(|(_, mean)| mean).collect();
+        let variance = |i: usize| present(rows.iter().map(|row| (row[i] - mean[i]).powi(2))).1;
         let noise = (0..mean.len())
             .map(|i| variance(i).max(f64::MIN_POSITIVE))
             .collect();
@@ -110,15 +133,17 @@ impl Factor {
         }
     }
 
-    /// One factor, initialised with the first principal component.
+    /// The model with one factor, which starts at the first principal component.
     fn of(rows: &[Vec<f64>]) -> Self {
         let mut factor = Self::none(rows);
         let variance = factor.noise.clone();
         let sd: Vec<f64> = variance.iter().map(|v| v.sqrt()).collect();
         let scaled = |row: &[f64], mean: &[f64]| -> Vec<f64> {
-            (0..row.len()).map(|i| (row[i] - mean[i]) / sd[i]).collect()
+            let value = |i: usize| (row[i] - mean[i]) / sd[i];
+            let known = |x: f64| if x.is_nan() { 0.0 } else { x };
+            (0..row.len()).map(|i| known(value(i))).collect()
         };
-        // Not orthogonal to any pattern of signs.
+        // The axis is not orthogonal to any pattern of signs.
         let mut axis: Vec<f64> = (0..sd.len())
             .map(|i| 1.0 + 0.1 * (i as f64).sin())
             .collect();
@@ -162,7 +187,7 @@ impl Factor {
         factor
     }
 
-    /// Σ loadings² / noise, and Σ loadings (x − mean) / noise.
+    /// Returns Σ loadings² / noise and Σ loadings (x − mean) / noise.
     fn projected(&self, row: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for (((x, m), w), v) in row
@@ -170,6 +195,7 @@ impl Factor {
             .zip(&self.mean)
             .zip(&self.loadings)
             .zip(&self.noise)
+            .filter(|(((x, _), _), _)| !x.is_nan())
         {
             sums.0 += w * w / v;
             sums.1 += w * (x - m) / v;
@@ -179,30 +205,33 @@ impl Factor {
 
     fn improve(&mut self, rows: &[Vec<f64>], variance: &[f64]) {
         let width = self.mean.len();
-        let (mut products, mut squares) = (vec![0.0; width], 0.0);
+        let (mut counts, mut products) = (vec![0.0; width], vec![0.0; width]);
+        let mut squares = vec![0.0; width];
         for row in rows {
             let (strength, projected) = self.projected(row);
             let spread = 1.0 / (1.0 + strength);
             let score = spread * projected;
-            squares += spread + score * score;
-            for i in 0..width {
+            for i in (0..width).filter(|i| !row[*i].is_nan()) {
+                counts[i] += 1.0;
+                squares[i] += spread + score * score;
                 products[i] += score * (row[i] - self.mean[i]);
             }
         }
-        let n = rows.len() as f64;
         for i in 0..width {
-            self.loadings[i] = products[i] / squares;
-            let left = variance[i] - self.loadings[i] * products[i] / n;
+            self.loadings[i] = products[i] / squares[i];
+            let left = variance[i] - self.loadings[i] * products[i] / counts[i];
             self.noise[i] = left.max(UNIQUE * variance[i]);
         }
     }
 
     fn mean_log_density(&self, rows: &[Vec<f64>]) -> f64 {
-        let logs: f64 = self.noise.iter().map(|v| LOG_TWO_PI + v.ln()).sum();
+        let logs: Vec<f64> = self.noise.iter().map(|v| LOG_TWO_PI + v.ln()).collect();
         mean_of(rows, |row| {
             let (strength, projected) = self.projected(row);
             let terms = row.iter().zip(&self.mean).zip(&self.noise);
-            let squares: f64 = terms.map(|((x, m), v)| (x - m).powi(2) / v).sum();
+            let squares = terms.map(|((x, m), v)| (x - m).powi(2) / v);
+            let squares: f64 = squares.filter(|square| !square.is_nan()).sum();
+            let logs: f64 = pairs(row, &logs).map(|(_, log)| log).sum();
             let explained = projected * projected / (1.0 + strength);
             -0.5 * (logs + strength.ln_1p() + squares - explained)
         })
@@ -228,8 +257,8 @@ mod tests {
             .collect();
         let plain = Factor::none(&rows).mean_log_density(&rows);
         let factor = Factor::of(&rows);
-        // The density of a saturated model of three columns is that of their normal distribution.
-        let m = means(&rows);
+        // The model is saturated for three columns, so its density is that of their normal distribution.
+        let m: Vec<f64> = columns(&rows).into_iter().map(|(_, mean)| mean).collect();
         let s = |i: usize, j: usize| mean_of(&rows, |x| (x[i] - m[i]) * (x[j] - m[j]));
         let det = s(0, 0) * (s(1, 1) * s(2, 2) - s(1, 2).powi(2))
             - s(0, 1) * (s(0, 1) * s(2, 2) - s(1, 2) * s(0, 2))
@@ -240,5 +269,16 @@ mod tests {
             found > plain + 0.5 && (found - exact).abs() < 0.01,
             "{plain} {found} {exact}"
         );
+        // With a missing value, the density is that of the other values.
+        let pair = |x: &[f64]| {
+            Factor {
+                mean: factor.mean[..2].to_vec(),
+                loadings: factor.loadings[..2].to_vec(),
+                noise: factor.noise[..2].to_vec(),
+            }
+            .mean_log_density(&[x.to_vec()])
+        };
+        let gap = factor.mean_log_density(&[vec![0.3, -0.4, f64::NAN]]);
+        assert!((gap - pair(&[0.3, -0.4])).abs() < 1e-12);
     }
 }

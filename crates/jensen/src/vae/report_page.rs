@@ -5,29 +5,29 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 
 use super::VaeSummary;
 
-/// The records of a run, against the number of processed records.
+/// The curves of a run against the number of processed records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaeCurves {
-    /// Mean bound of minibatches, nats per record.
+    /// The mean ELBO of minibatches, in nats per record.
     pub bound: Vec<(f64, f64)>,
-    /// Bound of the validation records.
+    /// The ELBO of the validation records, in nats per record.
     pub validation: Vec<(f64, f64)>,
-    /// `KL(q(z | x) ‖ p(z))` of minibatches.
+    /// The mean `KL(q(z | x) ‖ p(z))` of minibatches, in nats.
     pub divergence: Vec<(f64, f64)>,
-    /// Temperature of the likelihood.
+    /// The temperature of the likelihood.
     pub temperature: Vec<(f64, f64)>,
-    /// Records a second.
+    /// The number of records per second.
     pub throughput: Vec<(f64, f64)>,
 }
 
-/// Pictures that the networks generate, if records are images.
+/// The images that the networks generate, if records are images.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pictures {
-    /// Means of records at latent values from the prior.
+    /// The means of records at latent values from the prior.
     pub samples: Option<Image>,
     /// Records above their reconstructions.
     pub reconstructions: Option<Image>,
-    /// Means of records over the latent plane.
+    /// The means of records over the latent plane.
     pub manifold: Option<Image>,
 }
 
@@ -46,13 +46,12 @@ fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
 }
 
 fn picture(image: &Image) -> Figure {
-    // As large as the column allows without blurring small pictures.
+    // The image is as large as the column allows without blurring small images.
     let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
     let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
     Figure::new("").panel(grid)
 }
 
-/// The curves of the run, if it has any.
 fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     let line = |name: &str, points: &[(f64, f64)]| Series::line(name, points.iter().copied());
     let mut figures = Vec::new();
@@ -96,7 +95,6 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The available pictures.
 fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
     let shown = [
         (
@@ -119,7 +117,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// Writes the page. `data` names the records. The page lists `settings` verbatim.
+/// Returns the report of a fit. `data` is the name of the records, and `settings` are listed verbatim.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,
@@ -175,7 +173,7 @@ pub fn report_page(
             Fact::new(
                 "weights",
                 summary.weights.to_string(),
-                architecture.likelihood.name(),
+                architecture.observation.likelihood.name(),
             ),
             Fact::new(
                 "speed",

@@ -2,7 +2,7 @@
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Estimator, Likelihood, Optimiser, Temper, TrainSettings,
+    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, Temper, TrainSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,15 @@ use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Default number of latent values.
 const LATENT: usize = 20;
 
-/// Default number of hidden units of both networks.
 const HIDDEN: &str = "500";
 
-/// Default number of passes.
 const EPOCHS: f64 = 100.0;
 
-/// Default temperature at which annealing starts.
 const HOT: f64 = 10.0;
 
-/// Settings of an auto-encoder's training; absent settings have defaults.
+/// The settings of an auto-encoder. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -38,10 +34,18 @@ pub struct VaeRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
     /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose
-    /// pixels all lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default:
-    /// bernoulli]
+    /// pixels all lie there), gaussian=free, gaussian=bounded, categorical=K (groups of K indicators), or for counts
+    /// poisson, negative-binomial or zero-inflated-negative-binomial [default: bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
+    /// Whether the means of counts are shares of a record's total, its library size, as for counts of RNA molecules in
+    /// single cells [default: off]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_size: Option<LibrarySize>,
     /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the
     /// units of the data either way [default: on]
     #[cfg_attr(
@@ -83,9 +87,13 @@ pub struct VaeRequest {
     /// Temperature of the likelihood: none, or anneal=PASSES or anneal=PASSES:FROM, which falls from FROM (10) to 1 [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = parse_temper, help_heading = "Method"))]
     pub temper: Option<String>,
-    /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
+    /// Passes during which the weight of the divergence rises from 0 to that of --beta [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::not_negative, help_heading = "Method"))]
     pub warm_up: Option<f64>,
+    /// Weight of the divergence in the training objective (β-VAE); bounds are those of the weight 1 [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
     /// Standard deviation of the initial weights [default: 1/√inputs of a layer, a tenth of that for the decoder's heads; biases 0, the first head's at the data's means]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub initial_sd: Option<f64>,
@@ -112,25 +120,36 @@ pub struct VaeRequest {
     pub checkpoint_every: Option<f64>,
 }
 
-/// Largest number of minibatches of an iteration. Longer passes are divided, so that Ctrl-C, checkpoints and progress
-/// come in time.
+/// Whether the means of counts are shares of a record's total.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum LibrarySize {
+    /// Means are shares of the total
+    On,
+    /// Means do not depend on the total
+    #[default]
+    Off,
+}
+
+/// The largest number of minibatches per iteration. Longer passes are divided into iterations, so that Ctrl-C,
+/// checkpoints and progress do not have to wait.
 const LONGEST: u64 = 1000;
 
 impl VaeRequest {
-    /// The instruction set.
+    /// Returns the instruction set.
     ///
     /// # Errors
-    /// Fails if the instruction set does not exist.
+    /// Fails if there is no such instruction set, or if the machine lacks it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Whether the networks are trained by wake-sleep.
+    /// Returns whether the networks are trained by wake-sleep.
     pub fn wake_sleep(&self) -> bool {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// Rejects settings that wake-sleep ignores.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -138,6 +157,7 @@ impl VaeRequest {
             ("--full-vb", self.full_vb),
             ("--temper", self.temper.is_some()),
             ("--warm-up", self.warm_up.is_some()),
+            ("--beta", self.beta.is_some()),
         ];
         match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
             Some((flag, _)) => Err(Error::Setting(format!(
@@ -147,20 +167,20 @@ impl VaeRequest {
         }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Passes over the data.
+    /// Returns the number of passes over the data.
     pub fn epochs(&self) -> f64 {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// The distribution of the data. `unit` says whether they are images with pixels between 0 and 1.
+    /// Returns the distribution of the data. `unit` is whether the data are images with pixels between 0 and 1.
     ///
     /// # Errors
-    /// Fails for an invalid decoder, or one that `--standardise` does not affect.
+    /// Fails if there is no such decoder, or if `--standardise` does not apply to it.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder
@@ -172,10 +192,16 @@ impl VaeRequest {
             "gaussian" => Likelihood::Gaussian { bounded: unit },
             "gaussian=free" => Likelihood::Gaussian { bounded: false },
             "gaussian=bounded" => Likelihood::Gaussian { bounded: true },
-            other => Likelihood::Categorical {
+            other => counts(other).unwrap_or(Likelihood::Categorical {
                 categories: categories(other).unwrap_or_default(),
-            },
+            }),
         };
+        if self.has_library_size() && !likelihood.is_of_counts() {
+            return Err(Error::Setting(format!(
+                "--library-size needs a decoder of counts: remove it, or use --decoder {}",
+                Likelihood::NegativeBinomial.name()
+            )));
+        }
         if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
             return Err(Error::setting(
                 "--standardise needs a Gaussian decoder with unbounded means: remove it, or use --decoder \
@@ -185,10 +211,15 @@ impl VaeRequest {
         Ok(likelihood)
     }
 
-    /// The networks for records of `width` values of a distribution.
+    /// Returns whether the means of counts are shares of a record's total.
+    pub fn has_library_size(&self) -> bool {
+        self.library_size == Some(LibrarySize::On)
+    }
+
+    /// Returns the architecture for records of `width` values under a likelihood.
     ///
     /// # Errors
-    /// Fails for networks that cannot be built.
+    /// Fails if the networks cannot be built.
     pub fn architecture(
         &self,
         width: usize,
@@ -206,13 +237,12 @@ impl VaeRequest {
         self.refuse_foreign()?;
         let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
         let architecture = Architecture {
-            width,
+            observation: Observation::new(width, likelihood),
             latent: self.latent.map_or(LATENT, |latent| latent as usize),
             decoder: encoder.iter().rev().copied().collect(),
             encoder,
             activation: Activation::by_name(self.activation.as_deref().unwrap_or("tanh"))
                 .unwrap_or_default(),
-            likelihood,
         };
         architecture
             .check()
@@ -220,10 +250,10 @@ impl VaeRequest {
         Ok(architecture)
     }
 
-    /// The training settings for `records` records.
+    /// Returns the training settings for `records` training records.
     ///
     /// # Errors
-    /// Fails for an invalid setting.
+    /// Fails if a setting is invalid.
     pub fn settings(&self, records: usize) -> Result<TrainSettings, Error> {
         let batch = self.batch.map_or(100, |batch| batch as usize);
         let per_pass = records.div_ceil(batch) as u64;
@@ -239,6 +269,7 @@ impl VaeRequest {
             full_bayes: self.full_vb,
             temper: temper(self.temper.as_deref().unwrap_or("none")).map_err(Error::setting)?,
             warm_up: self.warm_up.unwrap_or(0.0),
+            beta: self.beta.unwrap_or(1.0),
             minibatches: (per_pass > LONGEST)
                 .then(|| per_pass.div_ceil(per_pass.div_ceil(LONGEST))),
             validate_every: self.validate_every.unwrap_or(1),
@@ -258,7 +289,7 @@ impl VaeRequest {
         }
     }
 
-    /// Width and height of the images, if they are given.
+    /// Returns the width and the height of the images, if they are given.
     pub fn image(&self) -> Option<(usize, usize)> {
         image(self.image.as_deref()?).ok()
     }
@@ -305,18 +336,25 @@ fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
 }
 
-/// K of `categorical=K`.
 fn categories(text: &str) -> Option<usize> {
     let count = text.strip_prefix("categorical=")?.parse().ok()?;
     (2..=1_000_000).contains(&count).then_some(count)
 }
 
+fn counts(text: &str) -> Option<Likelihood> {
+    let mut all = Likelihood::COUNTS.into_iter();
+    all.find(|likelihood| likelihood.name() == text)
+}
+
 fn parse_decoder(text: &str) -> Result<String, String> {
     let named = ["bernoulli", "gaussian", "gaussian=free", "gaussian=bounded"];
-    if named.contains(&text) || categories(text).is_some() {
+    if named.contains(&text) || categories(text).is_some() || counts(text).is_some() {
         Ok(text.to_owned())
     } else {
-        Err("expected bernoulli, gaussian, gaussian=free, gaussian=bounded or categorical=K with K of at least 2".to_owned())
+        let counts = Likelihood::COUNTS.map(Likelihood::name).join(", ");
+        Err(format!(
+            "expected bernoulli, gaussian, gaussian=free, gaussian=bounded, {counts} or categorical=K with K of at least 2"
+        ))
     }
 }
 
@@ -386,7 +424,7 @@ mod tests {
             (&[50, 20][..], &[20, 50][..])
         );
         assert_eq!(
-            architecture.likelihood,
+            architecture.observation.likelihood,
             Likelihood::Gaussian { bounded: true }
         );
         assert_eq!(
@@ -403,7 +441,7 @@ mod tests {
             }
         );
         assert_eq!(settings.minibatches, None);
-        // 2500 minibatches a pass: three iterations.
+        // A pass of 2500 minibatches has three iterations.
         assert_eq!(flags.settings(25_000).unwrap().minibatches, Some(834));
         let grouped = VaeRequest {
             decoder: Some("categorical=4".into()),
@@ -424,6 +462,14 @@ mod tests {
             ..grouped
         };
         assert!(idle.likelihood(false).is_err());
+        let mut counted = VaeRequest {
+            library_size: Some(LibrarySize::On),
+            ..VaeRequest::default()
+        };
+        let refused = counted.likelihood(false).unwrap_err().to_string();
+        assert!(refused.contains("--decoder negative-binomial"), "{refused}");
+        counted.decoder = Some("poisson".into());
+        assert_eq!(counted.likelihood(false).unwrap(), Likelihood::Poisson);
     }
 
     #[test]
@@ -431,7 +477,13 @@ mod tests {
         for wrong in ["", "0", "5,", "5,x", "-1"] {
             assert!(parse_layers(wrong).is_err(), "{wrong}");
         }
-        for wrong in ["gauss", "categorical", "categorical=1", "gaussian=2"] {
+        for wrong in [
+            "gauss",
+            "poison",
+            "categorical",
+            "categorical=1",
+            "gaussian=2",
+        ] {
             assert!(parse_decoder(wrong).is_err(), "{wrong}");
         }
         for wrong in ["anneal", "anneal=0", "anneal=2:0.5", "global"] {

@@ -1,4 +1,4 @@
-//! Rows and their checks.
+//! The training and validation rows of an auto-encoder, and their checks.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// The extents of a record: those in the file, or those that the user gives for images.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
     let Some((width, height)) = image else {
         return Ok(rows.extents().to_vec());
@@ -26,11 +25,24 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
+/// Converts rows to values of a distribution. Bytes are grey levels, unless the values are counts.
+pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
+    match likelihood.is_of_counts() {
+        true => rows.of_counts(),
+        false => rows,
+    }
+}
+
+/// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
 ///
 /// # Errors
-/// [`Error::Input`] with the row.
-pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(), Error> {
+/// Fails with [`Error::Input`], whose message names the first row that does not.
+pub fn check_rows(
+    rows: &Rows,
+    width: usize,
+    likelihood: Likelihood,
+    missing: bool,
+) -> Result<(), Error> {
     if rows.width() != width {
         return Err(Error::Input(format!(
             "rows of `{}` have {} numbers, but rows of the fit have {width}",
@@ -38,6 +50,7 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
             rows.width()
         )));
     }
+    check_present(rows, missing)?;
     check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
             "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
@@ -45,18 +58,15 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
     })
 }
 
-/// Largest number of values in a table whose columns are compared with each other; reading them takes a second.
+/// Reading this number of values takes a second.
 const COMPARED: usize = 20_000_000;
 
-/// Rows that are read together for their moments.
 const BLOCK: usize = 4096;
 
-/// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values unchanged.
+/// Computes the units of the columns of training rows for a Gaussian decoder. Other decoders use the values unchanged.
 ///
-/// One pass computes the moments, block by block. It compares columns for copies only if their numbers fit in memory.
-///
-/// # Errors
-/// Fails if all columns are constant.
+/// The function computes the moments in one pass, block by block. It looks for copies of columns only if the numbers
+/// fit in memory. The result is an error if all columns are constant.
 pub(super) fn units(
     rows: &Rows,
     train: &[usize],
@@ -88,19 +98,91 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
-/// The source of validation records.
+fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
+    let mut record = vec![0.0; rows.width()];
+    for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
+        rows.read(row, &mut record);
+        let absent = record.iter().filter(|x| x.is_nan()).count();
+        let location = format!("`{}`, row {}", rows.source(), row + 1);
+        if absent > 0 && !missing {
+            return Err(Error::Input(format!(
+                "{location}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
+                 with missing values"
+            )));
+        }
+        if absent == record.len() {
+            let text = format!("{location}: every value is missing; remove the row");
+            return Err(Error::Input(text));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
+    if rows.missing() == 0 {
+        return Ok(());
+    }
+    let (mut row, mut present) = (vec![0.0; rows.width()], vec![false; rows.width()]);
+    for index in train {
+        rows.read(*index, &mut row);
+        let pairs = present.iter_mut().zip(&row);
+        pairs.for_each(|(present, x)| *present |= !x.is_nan());
+    }
+    match present.iter().position(|present| !present) {
+        Some(column) => Err(Error::Input(format!(
+            "`{}`: column {} has no values in the training rows; remove the column",
+            rows.source(),
+            column + 1
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the log density of each record in the units of the data, minus that in the units of the networks. Only
+/// observed values count.
+pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
+    let log_scales = units.log_scales();
+    let mut record = vec![0.0; records.width()];
+    let mut of_record = |index| {
+        records.read(index, &mut record);
+        let present = record.iter().zip(&log_scales).filter(|(x, _)| !x.is_nan());
+        -present.map(|(_, log_scale)| log_scale).sum::<f64>()
+    };
+    (0..records.len()).map(&mut of_record).collect()
+}
+
+pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: bool) -> f64 {
+    match missing {
+        true => log_jacobians(units, records).iter().sum::<f64>() / records.len() as f64,
+        false => units.log_jacobian(),
+    }
+}
+
+pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
+    let mut row = vec![0.0; rows.width()];
+    let total = |index: &usize| -> f64 {
+        rows.read_exact(*index, &mut row);
+        row.iter().filter(|x| !x.is_nan()).sum()
+    };
+    let mean = train.iter().map(total).sum::<f64>() / train.len() as f64;
+    if mean > 0.0 {
+        return Ok(mean as f32);
+    }
+    Err(Error::Input(format!(
+        "every count in `{}` is zero, so no row has a library size; remove --library-size",
+        rows.source()
+    )))
+}
+
 pub(super) enum Apart {
-    /// There are none.
     None,
-    /// From a file.
     File(Rows),
-    /// This share of the records.
     Share(f64),
 }
 
 impl Apart {
-    /// Reads `--validation`.
-    pub fn open(given: Option<&str>) -> Result<Self, Error> {
+    /// Parses `--validation` and opens its file, for values of a distribution.
+    pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
         };
@@ -109,11 +191,30 @@ impl Apart {
             Ok(_) => Err(Error::setting(
                 "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
-            Err(_) => Ok(Self::File(Rows::open(Path::new(given))?)),
+            Err(_) => Ok(Self::File(read_as(
+                Rows::open(Path::new(given))?,
+                likelihood,
+            ))),
         }
     }
 
-    /// A digest of the validation records.
+    /// Returns the number of missing values in the file, or 0 if there is none.
+    pub fn missing(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.missing(),
+            Self::None | Self::Share(_) => 0,
+        }
+    }
+
+    /// Returns the number of values in the file, or 0 if there is none.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.rows() * rows.width(),
+            Self::None | Self::Share(_) => 0,
+        }
+    }
+
+    /// Returns a digest of the choice of validation records.
     pub fn digest(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -123,7 +224,6 @@ impl Apart {
     }
 }
 
-/// Training and validation records.
 pub(super) struct Parts<'a> {
     all: UnitRecords<'a>,
     other: Option<UnitRecords<'a>>,
@@ -131,7 +231,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Sets records apart.
+    /// Divides the rows into training and validation records.
     pub fn new(
         rows: &'a Rows,
         units: &'a Units,
@@ -157,7 +257,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    /// The training records.
+    /// Returns the training records.
     pub fn train(&self) -> Selection<'_> {
         Selection {
             records: &self.all,
@@ -168,7 +268,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The validation records.
+    /// Returns the validation records, if there are any.
     pub fn validation(&self) -> Option<Selection<'_>> {
         match (&self.indices, &self.other) {
             (Some((_, apart)), _) => Some(Selection {
@@ -181,7 +281,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The first `count` records.
+/// Selects the first `count` records.
 pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     Selection {
         records,
@@ -189,7 +289,6 @@ pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     }
 }
 
-/// At most `count` records, evenly spaced.
 pub(super) fn spread(records: &dyn Records, count: usize) -> Selection<'_> {
     let step = records.len().div_ceil(count.max(1)).max(1);
     Selection {

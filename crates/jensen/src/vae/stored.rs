@@ -1,45 +1,43 @@
-//! Networks with their weights, and their file.
+//! Networks with their weights, and the file format.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use jensen_data::Rows;
 use jensen_math::simd::Simd;
-use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Tensor, TensorSpec};
+use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Records, Tensor, TensorSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::rows::log_jacobians;
 use super::{UnitRecords, check_rows};
 use crate::Error;
 use crate::units::Units;
 
-/// Version of the file's description.
 const LAYOUT: u32 = 1;
 
-/// Key of the description in the file's metadata.
 const KEY: &str = "jensen_autoencoder";
 
-/// Prefix of the tensors of log standard deviations.
 const LOG_SD: &str = "posterior_log_sd.";
 
-/// The stored form of an auto-encoder: architecture and weights.
+/// An auto-encoder with its architecture and weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VaeModel {
-    /// Extents and distributions.
+    /// The architecture of the networks.
     pub architecture: Architecture,
-    /// Extents of a record, the last index fastest: height and width of an image.
+    /// The extents of a record, the last index fastest. For an image they are the height and the width.
     pub extents: Vec<usize>,
-    /// Units of the values of a record in the networks.
+    /// The units of a record's values in the networks.
     pub units: Units,
-    /// Weights: point estimates, or means of their posterior. The encoder's weights come first, then the decoder's.
+    /// The weights as point estimates, or the means of their posterior. The tensors of the encoder come before those of
+    /// the decoder.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the decoder's weights, if they have a posterior, or empty.
+    /// The log standard deviations of the decoder's weights. They are empty if the weights have no posterior.
     pub log_sds: Vec<Tensor>,
 }
 
-/// The header of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Description {
     layout: u32,
@@ -51,7 +49,7 @@ struct Description {
     digest: String,
 }
 
-/// The error that bytes are not an auto-encoder.
+/// The error of bytes that are not an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaeModelError(String);
 
@@ -74,7 +72,7 @@ fn bytes(data: &[f32]) -> Vec<u8> {
 }
 
 impl VaeModel {
-    /// Width and height in pixels, if a record is an image.
+    /// Returns the width and the height in pixels, if a record is an image.
     pub fn image(&self) -> Option<(usize, usize)> {
         match self.extents[..] {
             [height, width] if height > 1 && width > 1 => Some((width, height)),
@@ -82,7 +80,7 @@ impl VaeModel {
         }
     }
 
-    /// Rows as records of the networks.
+    /// Converts rows to records of the networks.
     pub fn records<'a>(&'a self, rows: &'a Rows) -> UnitRecords<'a> {
         UnitRecords {
             rows,
@@ -95,15 +93,21 @@ impl VaeModel {
         self.units.rows_back(records)
     }
 
-    /// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
+    /// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
     ///
     /// # Errors
-    /// [`Error::Input`] with the row.
+    /// Fails with [`Error::Input`], whose message names the first row that does not.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
-        check_rows(rows, self.units.columns(), self.architecture.likelihood)
+        let observation = &self.architecture.observation;
+        let (likelihood, missing) = (observation.likelihood, observation.missing);
+        check_rows(rows, self.units.columns(), likelihood, missing)
     }
 
-    /// Every tensor with its name in the file, in the file's order.
+    /// Returns the log density of each record in the units of the data, minus that in the units of the networks.
+    pub fn log_jacobians(&self, records: &dyn Records) -> Vec<f64> {
+        log_jacobians(&self.units, records)
+    }
+
     fn named(&self) -> Vec<(String, &Tensor)> {
         let means = self.tensors.iter().map(|t| (t.spec.name.clone(), t));
         let sds = self.log_sds.iter();
@@ -134,14 +138,15 @@ impl VaeModel {
         }
     }
 
-    /// The description as JSON: architecture, extents of a record, number of weights and their digest.
+    /// Returns the description as JSON. It contains the architecture, the extents of a record, the number of weights
+    /// and their digest.
     pub fn description(&self) -> String {
         let text = serde_json::to_string_pretty(&self.describe()).expect("a plain description");
         text + "\n"
     }
 
-    /// The weights as a safetensors file of single-precision tensors, `inputs × outputs` each, with the description in its
-    /// metadata.
+    /// Encodes the weights as safetensors bytes in single precision. Each tensor is `inputs × outputs`, and the
+    /// metadata contain the description.
     pub fn encode(&self) -> Vec<u8> {
         let stored: Vec<(String, Vec<usize>, Vec<u8>)> = self
             .named()
@@ -162,10 +167,10 @@ impl VaeModel {
         safetensors::serialize(views, Some(metadata)).expect("valid tensors")
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged or have another layout, or the weights do not match their architecture.
+    /// Fails if the bytes are damaged or have another layout, or if the weights do not match their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
@@ -183,7 +188,7 @@ impl VaeModel {
         architecture.check().map_err(error)?;
         let width: usize = description.extents.iter().product();
         let units = description.units;
-        if width != units.columns() || units.width() != architecture.width {
+        if width != units.columns() || units.width() != architecture.observation.width {
             return Err(error("extents and architecture disagree"));
         }
         let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {
@@ -230,10 +235,10 @@ impl VaeModel {
         Ok(model)
     }
 
-    /// The networks, ready to run, with the posterior of the decoder's weights if they have one.
+    /// Builds the networks, with the posterior of the decoder's weights if they have one.
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's
+    /// Fails if the architecture has operations without a single-precision kernel, or if only some of the decoder's
     /// tensors have a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
         Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?

@@ -1,92 +1,97 @@
-//! A fit of an auto-encoder in numbers: `fit.json`.
+//! The contents of `fit.json` of auto-encoders.
 
 use jensen_neural::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::job::Judgement;
 
-/// Wall-clock seconds of the parts of a fit.
+/// The wall-clock seconds of the parts of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VaeSeconds {
-    /// Opening and checking the data.
+    /// Seconds for opening and checking the data.
     pub open: f64,
-    /// The run, including validation along the way.
+    /// Seconds for the run, including validation during the run.
     pub fit: f64,
-    /// Bounds, pictures and results at the end.
+    /// Seconds for the final ELBO, images and other results.
     pub evaluate: f64,
 }
 
-/// The bound along a run.
+/// The ELBO at one time of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HistoryPoint {
-    /// Records seen.
+#[non_exhaustive]
+pub struct TrainingPoint {
+    /// The number of processed training records.
     pub samples: f64,
-    /// Mean bound of the minibatches since the last point, nats per record.
+    /// The mean ELBO of the minibatches since the last point, in nats per record.
     pub bound: Option<f64>,
-    /// Bound of the validation records, nats per record.
+    /// The ELBO of the validation records, in nats per record.
     pub validation_bound: Option<f64>,
 }
 
-/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not requested, are `null`.
+/// The contents of `fit.json` of an auto-encoder. The names and meanings of the fields are stable. Later versions may
+/// add fields at the end. Numbers that are not finite or were not requested are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
-    /// Status and verdict; `converged` if early stopping ended the run.
+    /// The status and the verdict. `converged` means that early stopping ended the run.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// Lower bound of the training records under the kept weights, nats per record; fresh draws, at most 10 000
-    /// records. With `full_vb` this is the bound of Eq. 24: an expectation over the weights' posterior, minus each
-    /// record's share of `weight_divergence`.
+    /// The ELBO of the training records under the kept weights, in nats per record, from fresh draws and at most 10 000
+    /// records. With `full_vb` it is the bound of Eq. 24, which is an expectation over the posterior of the weights
+    /// minus each record's share of `weight_divergence`.
     pub bound: Option<f64>,
-    /// Standard error of `bound` over records and draws.
+    /// The standard error of `bound` over records and draws.
     pub bound_se: Option<f64>,
-    /// Lower bound of all validation records, nats per record; with `full_vb` the expectation over the weights'
-    /// posterior, which bounds the log predictive density.
+    /// The ELBO of all validation records, in nats per record. With `full_vb` it is the expectation over the posterior
+    /// of the weights, which bounds the log predictive density.
     pub validation_bound: Option<f64>,
-    /// Standard error of `validation_bound`.
+    /// The standard error of `validation_bound`.
     pub validation_bound_se: Option<f64>,
-    /// Mean of `E_q log p(x | z)` of the training records, nats per record.
+    /// The mean of `E_q log p(x | z)` over the training records, in nats per record.
     pub likelihood: Option<f64>,
-    /// Mean of `KL(q(z | x) ‖ p(z))` of the training records, nats per record.
+    /// The mean of `KL(q(z | x) ‖ p(z))` over the training records, in nats per record.
     pub divergence: Option<f64>,
-    /// `bound` times the number of training records, in nats; with `full_vb` a bound on the evidence.
+    /// The product of `bound` and the number of training records, in nats. With `full_vb` it is a bound on the log
+    /// evidence.
     pub elbo: Option<f64>,
-    /// Latent values whose mean varies with the record (variance above 0.01).
+    /// The number of latent values whose mean varies with the record (with a variance above 0.01).
     pub active_units: usize,
-    /// Passes over the training records.
+    /// The number of passes over the training records.
     pub epochs: f64,
-    /// Iterations of the run.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Records seen.
+    /// The number of processed training records.
     pub samples: f64,
-    /// Seconds of a pass, validation included.
+    /// The seconds per pass, including validation.
     pub seconds_per_epoch: Option<f64>,
-    /// Records a second.
+    /// The number of records per second.
     pub samples_per_second: Option<f64>,
-    /// Temperature of the likelihood at the end.
+    /// The final temperature of the likelihood.
     pub temperature: f64,
-    /// Training records.
+    /// The number of training records.
     pub records: usize,
-    /// Validation records.
+    /// The number of validation records.
     pub validation_records: usize,
-    /// Extents and distributions of the networks.
+    /// The architecture of the networks.
     pub architecture: Architecture,
-    /// Number of weights.
+    /// The number of weights.
     pub weights: usize,
     /// Whether the decoder's weights have a posterior.
     pub full_vb: bool,
-    /// Seconds by stage.
+    /// The seconds of the parts of the fit.
     pub seconds: VaeSeconds,
-    /// Seed of the run.
+    /// The number of missing values in the training and validation rows.
+    #[serde(default)]
+    pub missing_values: usize,
+    /// The seed.
     pub seed: u64,
-    /// Version of Jensen.
+    /// The version of Jensen.
     pub version: String,
-    /// The bound along the run, thinned.
-    pub history: Vec<HistoryPoint>,
-    /// Standard error of `elbo`.
+    /// The ELBO during the run, at a limited number of points.
+    pub history: Vec<TrainingPoint>,
+    /// The standard error of `elbo`.
     #[serde(default)]
     pub elbo_se: Option<f64>,
-    /// With `full_vb`, `KL(q(θ) ‖ N(0, I))` of all weights with a posterior, in nats.
+    /// The divergence `KL(q(θ) ‖ N(0, I))` of all weights with a posterior, in nats, if `full_vb` is set.
     #[serde(default)]
     pub weight_divergence: Option<f64>,
 }

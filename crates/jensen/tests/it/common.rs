@@ -3,7 +3,7 @@
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::run::Silent;
 
-/// Runs a fit job and deletes its files.
+/// Runs a fit job without a result folder.
 pub fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
     run(Around {
         results: ResultFolder::None,

@@ -1,5 +1,5 @@
 //! Latent Gaussian models of the tables under `models/tables/latent`: effects against least squares and maximum
-//! likelihood at any scale, and trust.
+//! likelihood at any scale, and verdicts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn tables_at_raw_scales_have_their_known_effects() {
         for (what, known) in case["effects"].as_object().into_iter().flatten() {
             let (mean, sd) = (known[0].as_f64().unwrap(), known[1].as_f64().unwrap());
             let own = effect(what);
-            // The prior has a standard deviation of 2.5; with few rows the noise is also uncertain.
+            // The prior has a standard deviation of 2.5. With few rows the noise is also uncertain.
             assert!(
                 (own.mean - mean).abs() < 0.3 * sd,
                 "{name}, {what}: {} and {mean} ± {sd}",
@@ -94,8 +94,9 @@ fn tables_at_raw_scales_have_their_known_effects() {
     }
 }
 
-/// Effects and fields have means and standard deviations within a tenth of those by NUTS, beyond its own error, and
-/// hyperparameters have means within 0.15 standard deviations; the book lists the distances.
+/// Effects and fields must have means and standard deviations within a tenth of a standard deviation of those by NUTS,
+/// plus the error of NUTS, and hyperparameters must have means within 0.15 standard deviations. The book lists the
+/// distances.
 #[test]
 fn posteriors_are_those_of_nuts() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -139,7 +140,8 @@ fn posteriors_are_those_of_nuts() {
     assert!(off.is_empty(), "{}", off.join("\n"));
 }
 
-/// 300 groups of four binary rows: the tilted bound learns too small a variance, by more than its posterior's standard deviation.
+/// With 300 groups of four binary rows, the variance that the tilted bound learns is too small by more than its
+/// posterior standard deviation.
 #[test]
 fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     let noise = |i: usize| ((i * i + 7 * i + 3) as f64 * 0.618_033_988_749_895).fract();
@@ -171,7 +173,7 @@ fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     assert!(exact.judgement.trusted, "{:?}", exact.judgement);
     assert_eq!(variance(&exact).misplaced, None);
     let (right, loose) = (variance(&exact), variance(&tilted));
-    // The distance is reported in logarithms of the variance, whose standard deviation is about this.
+    // The distance is reported on the log scale of the variance, whose standard deviation is about this.
     let spread = (right.q95.unwrap() / right.q05.unwrap()).ln() / 3.29;
     let distance = (right.value / loose.value).ln() / spread;
     let reported = loose.misplaced.unwrap();
@@ -191,7 +193,8 @@ fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     );
 }
 
-/// Random tables: y → a + b·y and x → c + d·x change predictions by the map, effects by their units, and bounds by the Jacobian.
+/// For random tables and the maps y → a + b·y and x → c + d·x, predictions change by the map, effects by their units,
+/// and bounds by the Jacobian.
 #[test]
 fn units_are_only_units() {
     let n = 40;
@@ -263,8 +266,8 @@ fn units_are_only_units() {
                     name if name.starts_with("fixed") => b / d,
                     _ => b,
                 };
-                // Levels are at the origin of the columns, which the map changes; the map also moves all other
-                // quantities.
+                // Intercepts and walks contain the level at the origin of the columns. The map moves the origin, so
+                // they are not compared.
                 let origin = own.name.starts_with("intercept") || own.name.starts_with("rw1");
                 let shift = if own.name.starts_with("eta") { a } else { 0.0 };
                 let sd = scale * other.sd;

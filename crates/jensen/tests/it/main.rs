@@ -1,4 +1,4 @@
-//! Integration tests of `jensen`: one binary, a module for each subject.
+//! Integration tests of `jensen` in one binary, with a module for each subject.
 
 #[cfg(feature = "full")]
 mod common;
@@ -7,6 +7,7 @@ mod kinds;
 mod latent_tables;
 mod memory;
 mod mixture_files;
+mod own_family;
 mod pipeline;
 mod records;
 mod regress;

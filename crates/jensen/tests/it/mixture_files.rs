@@ -1,4 +1,4 @@
-//! Mixtures of rows in files: the same fit as for one table, for all workers and after any losses.
+//! Mixtures of rows in files: the fit equals that of one table, for any workers and after any failures.
 #![cfg(feature = "mixture")]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use jensen::Error;
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, folder};
 use jensen::points::{
-    Fitted, MixtureModel, MixtureRequest, PointRequest, PointShard, Points, fit_mixture,
+    MixtureModel, MixtureRequest, PointRequest, PointShard, Points, PointsFit, fit_mixture,
     fit_mixture_files, point_step,
 };
 use jensen::records::{RecordSteps, ShardShare};
@@ -16,14 +16,11 @@ use jensen::run::Silent;
 
 const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 
-/// The workers of this test.
 #[derive(Clone, Copy, Default)]
 struct Workers {
-    /// They answer in the other order.
     backwards: bool,
-    /// They keep no state between steps.
     forget: bool,
-    /// The call without an answer.
+    /// The number of a call without an answer.
     lost: Option<usize>,
 }
 
@@ -57,7 +54,6 @@ impl RecordSteps for Here {
     }
 }
 
-/// Values of three groups of rows, by kind.
 fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
     let wave = |n: usize| (n as f64 * 0.737_373 + 0.21).sin();
     let row = |n: usize| {
@@ -101,7 +97,6 @@ fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
     )
 }
 
-/// One table of all rows, and a table a shard.
 fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     let (names, rows) = rows(kind);
     let write = |name: String, rows: &[String]| {
@@ -119,7 +114,6 @@ fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     (all, shards)
 }
 
-/// The tested fits, by the kind of their rows.
 fn requests() -> Vec<(&'static str, MixtureRequest)> {
     let request = |kind: &str, settings: &str| {
         let kind = match kind {
@@ -172,7 +166,7 @@ fn fitted(
     shards: &[PathBuf],
     workers: Workers,
     results: ResultFolder,
-) -> (Result<Fitted, Error>, usize) {
+) -> (Result<PointsFit, Error>, usize) {
     let calls: Arc<AtomicUsize> = Arc::default();
     let steps = |plan: &str| -> Box<dyn RecordSteps> {
         Box::new(Here {
@@ -204,7 +198,7 @@ fn files_are_the_fit_of_one_table_but_for_rounding() {
             one.fit.elbo,
             many.fit.elbo
         );
-        // Starts that end at one optimum differ in the names of components, and rounding chooses between them.
+        // Starts that reach the same optimum differ in the order of components, and rounding chooses between them.
         let alone = request.points.starts.is_none_or(|starts| starts == 1);
         let pairs = one.fit.lambda.iter().zip(&many.fit.lambda);
         for (x, y) in pairs.filter(|_| alone) {
@@ -228,7 +222,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
         let (whole, calls) = fitted(&request, &shards, Workers::default(), ResultFolder::None);
         let (whole, summary) = whole.unwrap();
         assert!(summary.heldout_log_predictive.is_some_and(f64::is_finite));
-        let same = |found: &Fitted, what: &str| {
+        let same = |found: &PointsFit, what: &str| {
             assert_eq!(found.0.fit.lambda, whole.fit.lambda, "{kind}: {what}");
             assert_eq!(found.0.fit.elbo, whole.fit.elbo, "{kind}: {what}");
             assert_eq!(
@@ -248,7 +242,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 .unwrap(),
             "others",
         );
-        // The last calls compute the bound, its gain and the scores.
+        // The last calls compute the ELBO, its gain and the scores.
         let late = calls.saturating_sub(4)..calls;
         for lost in [0, 1, 2, 5, calls / 2].into_iter().chain(late) {
             let out = folder.path().join(format!("fit{lost}"));
@@ -261,7 +255,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
             assert!(said.contains("the machine is gone"), "{said}");
             assert!(!out.join("fit.json").exists());
             let results = match lost {
-                // Nothing was begun.
+                // The run failed before it wrote a checkpoint.
                 0 | 1 => ResultFolder::New(out.clone()),
                 _ => ResultFolder::Resumed {
                     folder: folder::open(&out, "mixture").unwrap(),

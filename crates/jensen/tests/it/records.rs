@@ -1,4 +1,4 @@
-//! Records whose data come in blocks: the same posterior as with all data in memory.
+//! Records whose data come in blocks: the posterior equals that with all data in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,7 +28,7 @@ const PROGRAM: &str = "
 
 const N: usize = 1000;
 
-/// Rows with numbers from 0, of which blocks have every fourth.
+/// Rows numbered from 0. Each block contains every fourth row.
 struct Rows {
     x: Vec<f64>,
     g: Vec<i64>,
@@ -75,7 +75,7 @@ impl Rows {
         (block..N).step_by(BLOCKS).collect()
     }
 
-    /// All data in their order, in which `n` numbers them as it does for blocks.
+    /// All data in order. `n` contains the numbers of the rows, as with blocks.
     fn straight(&self) -> DataSet {
         let mut data = self.of(&(0..N).collect::<Vec<_>>());
         shared(&mut data);
@@ -132,7 +132,6 @@ fn in_blocks(program: &str, rows: Rows) -> Result<BlockModel, Error> {
     })
 }
 
-/// Values, gradients and products at a few points.
 fn evaluated<D: TwiceDifferentiable>(density: &D) -> Vec<f64> {
     let (d, lanes) = (density.dim(), 3);
     let z: Vec<f64> = (0..d * lanes).map(|k| 0.7 * number(k)).collect();
@@ -170,7 +169,7 @@ fn the_density_is_that_of_all_records() {
     let blocks = in_blocks(PROGRAM, Rows::new()).unwrap();
     assert_close(&evaluated(blocks.density()), &evaluated(whole.density()));
 
-    // Any batch, across blocks, and records in memory.
+    // The batch contains records of several blocks and records in memory.
     let batch: Vec<u32> = vec![3, 700, 20, 999, 0, 249, 250];
     let same: Vec<u32> = batch.iter().map(|n| order[*n as usize] as u32).collect();
     let expected = evaluated(&AllRecords::sample(whole.records(), same));

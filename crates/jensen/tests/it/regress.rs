@@ -4,7 +4,7 @@ use jensen::blackbox::Init;
 use jensen::data::Adjacency;
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::program::{FitRequest, Program, RefineName};
-use jensen::regress::{Column, FAMILIES, Factor, Frame, Regression, Request, predict};
+use jensen::regress::{FAMILIES, Factor, Frame, FrameColumn, Regression, Request, predict};
 use jensen::run::Clock;
 use jensen::stan::Halt;
 use jensen::{Error, Fitted};
@@ -17,24 +17,24 @@ impl Clock for Stopped {
     }
 }
 
-/// Numbers between −0.5 and 0.5 that fill the interval evenly.
+/// Returns numbers between −0.5 and 0.5 that fill the interval evenly.
 pub fn noise(i: usize) -> f64 {
     ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5
 }
 
 pub const ROWS: usize = 60;
 
-/// Sixty rows: a predictor, a factor, groups, and a response for every kind of family; `of` rescales the response y,
-/// `by` the predictor.
+/// Returns sixty rows with a predictor, a factor, groups, and a response for every kind of family. `of` rescales the
+/// response y, and `by` rescales the predictor.
 pub fn table(by: f64, of: f64) -> Frame {
     let x: Vec<f64> = (0..ROWS).map(|i| 2.0 * noise(i)).collect();
     let g: Vec<String> = (0..ROWS).map(|i| format!("g{}", i % 6)).collect();
     let line = |i: usize| 3.0 + 1.5 * x[i] + 0.8 * noise(11 * (i % 6) + 3) + 0.9 * noise(3 * i + 1);
     let share = |i: usize| 1.0 / (1.0 + (3.0 - line(i)).exp());
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..ROWS).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..ROWS).map(f).collect());
     let words = |f: &dyn Fn(usize) -> String| {
         let words: Vec<Option<String>> = (0..ROWS).map(|i| Some(f(i))).collect();
-        Column::Factor(Factor::of_words(&words))
+        FrameColumn::Factor(Factor::of_words(&words))
     };
     let columns = vec![
         ("x", numbers(&|i| by * x[i])),
@@ -109,7 +109,7 @@ pub fn table(by: f64, of: f64) -> Frame {
         .into_iter()
         .map(|(name, column)| (name.to_owned(), column));
     let mut frame = Frame::new("table.csv", columns.collect()).unwrap();
-    // A triangle, a pair and a single region.
+    // The graph consists of a triangle, a pair and a single region.
     let edges = [(0, 1), (1, 2), (2, 0), (3, 4)];
     let map = Adjacency::from_edges(6, &edges).unwrap();
     frame.graphs.insert("map.graph".to_owned(), map);
@@ -169,7 +169,6 @@ pub fn mean(fit: &Fitted, label: &str) -> (f64, f64) {
     (found.mean, found.sd)
 }
 
-/// The response for each family.
 fn response(family: &str) -> &'static str {
     match family {
         "gaussian" | "student" | "skew_normal" | "exgaussian" | "asym_laplace"
@@ -208,7 +207,7 @@ fn every_family_has_a_program_that_evaluates_with_its_replicates() {
         );
         let names: Vec<String> = program.variables().into_iter().map(|v| v.name).collect();
         assert!(names.contains(&"log_lik".to_owned()));
-        // A baseline hazard ends with the last time, and has no responses after it.
+        // A baseline hazard ends at the last time, so there are no replicates of responses after it.
         let has_replicates = names.contains(&"y_rep".to_owned());
         assert_eq!(has_replicates, family.name != "cox", "{}", family.name);
     }
@@ -299,12 +298,15 @@ fn terms_and_additions_have_programs_that_evaluate() {
 
 #[test]
 fn a_nonlinear_formula_gives_back_the_curve_of_the_data() {
-    // y = 2 exp(-1.5 t) + noise.
+    // y = 2 exp(−1.5 t) + noise.
     let t: Vec<f64> = (0..ROWS).map(|i| i as f64 / 20.0).collect();
     let y = |i: usize| 2.0 * (-1.5 * t[i]).exp() + 0.1 * noise(i);
     let columns = vec![
-        ("y".to_owned(), Column::Numbers((0..ROWS).map(y).collect())),
-        ("t".to_owned(), Column::Numbers(t.clone())),
+        (
+            "y".to_owned(),
+            FrameColumn::Numbers((0..ROWS).map(y).collect()),
+        ),
+        ("t".to_owned(), FrameColumn::Numbers(t.clone())),
     ];
     let frame = Frame::new("decay.csv", columns).unwrap();
     let asked = Request {
@@ -349,7 +351,7 @@ fn large_tables_have_programs_without_values_for_each_row() {
 #[test]
 fn a_linear_regression_is_that_of_least_squares() {
     let frame = table(1.0, 1.0);
-    let (Some(Column::Numbers(x)), Some(Column::Numbers(y))) =
+    let (Some(FrameColumn::Numbers(x)), Some(FrameColumn::Numbers(y))) =
         (frame.column("x"), frame.column("y"))
     else {
         panic!("numbers");
@@ -381,8 +383,8 @@ fn a_linear_regression_is_that_of_least_squares() {
 #[test]
 fn units_change_nothing_but_units() {
     let asked = request("gaussian", &["y ~ x + (x | g)"]);
-    // Powers of two keep every digit except in logarithms of scales, whose rounding chains of refined draws would
-    // amplify: the test therefore compares the approximation.
+    // Multiplication by powers of two keeps every digit, except in logarithms of scales. The chains of refined draws
+    // would amplify their rounding, so the test compares the approximation.
     let of = |frame: &Frame| {
         let program = compiled_for(&asked, frame, Some(RefineName::None)).unwrap();
         run(&program, ResultFolder::None)
@@ -411,10 +413,10 @@ fn new_rows_and_new_groups_are_predicted_from_the_folder() {
     let asked = request("gaussian", &["y ~ x + (1 | g)"]);
     let fit = fitted(&asked, &table(1.0, 1.0), ResultFolder::new(Some(&folder)));
     let columns = vec![
-        ("x".to_owned(), Column::Numbers(vec![0.5, 0.5])),
+        ("x".to_owned(), FrameColumn::Numbers(vec![0.5, 0.5])),
         (
             "g".to_owned(),
-            Column::Factor(Factor::of_words(&[Some("g2"), Some("another")])),
+            FrameColumn::Factor(Factor::of_words(&[Some("g2"), Some("another")])),
         ),
     ];
     let rows = Frame::new("new.csv", columns).unwrap();

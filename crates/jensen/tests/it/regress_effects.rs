@@ -1,7 +1,9 @@
-//! Effects of columns: curves and averages of a fit in a folder, compared with its coefficients.
+//! Effects of columns: the curves and averages of a fit in a folder, compared with its coefficients.
 
 use jensen::job::ResultFolder;
-use jensen::regress::{Column, Frame, Regression, Request, curves, effects, predict, sensitivity};
+use jensen::regress::{
+    Frame, FrameColumn, Regression, Request, curves, effects, predict, sensitivity,
+};
 use jensen::stan::Halt;
 
 use crate::regress::{ROWS, compiled, fitted, mean, request, run, table};
@@ -24,7 +26,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         row.unwrap_or_else(|| panic!("{column} {contrast}"))
             .estimate
     };
-    // The summaries of the fit rest on more draws than the folder has.
+    // The summaries of the fit use more draws than the folder stores.
     for (column, contrast, label) in [
         ("x", "dY/dX", "b[x]"),
         ("f", "q - p", "b[fq]"),
@@ -43,7 +45,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         );
     }
     assert_eq!(found.len(), 3);
-    // The curve of x is a line without the groups, at the first level of f.
+    // Without the groups, the curve of x at the first level of f is a line.
     let lines = curves(&folder, 1, Halt::default()).unwrap();
     let line = lines.iter().find(|line| line.column == "x").unwrap();
     let at = |point: usize| line.at[point].parse::<f64>().unwrap();
@@ -57,7 +59,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         );
         assert!(found.interval[0] < found.mean && found.mean < found.interval[1]);
     }
-    // Both use the same draws: the line rises by the average slope.
+    // Both use the same draws, so the line rises by the average slope.
     let rise = (line.expected[40].mean - line.expected[0].mean) / (at(40) - at(0));
     let slope = of("x", "dY/dX").mean;
     assert!((rise - slope).abs() < 1e-6 * slope.abs(), "{rise} {slope}");
@@ -76,7 +78,7 @@ fn effects_of_probabilities_are_averages_over_rows() {
         ResultFolder::new(Some(&folder)),
     );
     let found = effects(&folder, &frame, 1, Halt::default()).unwrap();
-    // From level p to q everywhere: the mean difference of two predictions of probabilities.
+    // The effect is the mean difference of predicted probabilities between all rows at level p and all rows at level q.
     let predicted = |level: &str| {
         let lines = curves(&folder, 1, Halt::default()).unwrap();
         let line = lines.iter().find(|line| {
@@ -93,7 +95,7 @@ fn effects_of_probabilities_are_averages_over_rows() {
         .find(|e| e.contrast == "q - p")
         .unwrap()
         .estimate;
-    // The rows fill the range of x evenly, as the curve does.
+    // The rows fill the range of x evenly, like the curve.
     let expected = predicted("q") - predicted("p");
     assert!(
         (contrast.mean - expected).abs() < 0.02,
@@ -117,7 +119,7 @@ fn categories_have_an_effect_each_and_these_sum_to_none() {
     let sum: f64 = found.iter().map(|e| e.estimate.mean).sum();
     assert!(found.len() > 2 && found.iter().all(|e| e.category.is_some()));
     assert!(sum.abs() < 1e-6, "{sum}");
-    // Larger x, higher grades.
+    // Larger x have higher grades.
     assert!(found[0].estimate.mean < 0.0 && found[found.len() - 1].estimate.mean > 0.0);
 }
 
@@ -138,7 +140,7 @@ fn a_prior_that_pulls_is_named_and_a_weak_one_is_not() {
     assert_eq!(moved(&[]), []);
     let found = moved(&["b ~ normal(0, 0.1)"]);
     let slope = found.iter().find(|s| s.name == "b[x]").unwrap();
-    // The data indicate 1.5: with more weight on the prior the slope is smaller.
+    // The data suggest a slope of 1.5, so a stronger prior makes the slope smaller.
     assert!(slope.shift < -0.3, "{slope:?}");
 }
 
@@ -157,7 +159,7 @@ fn rows_without_a_value_of_an_imputed_column_are_not_predicted() {
             .count(),
         ROWS
     );
-    let columns = vec![("gap".to_owned(), Column::Numbers(vec![0.25, f64::NAN]))];
+    let columns = vec![("gap".to_owned(), FrameColumn::Numbers(vec![0.25, f64::NAN]))];
     let rows = Frame::new("new.csv", columns).unwrap();
     let made = predict(&folder, &rows, Some(3), 1, Halt::default()).unwrap();
     assert_eq!(made.rows, [0]);

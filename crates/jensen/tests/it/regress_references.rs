@@ -1,4 +1,5 @@
-//! Regressions beside long NUTS runs of the programs that brms writes for the same formulas and priors: `tools/peers/regress.py` stores them.
+//! Regressions compared with long NUTS runs of the programs that brms writes for the same formulas and priors.
+//! `tools/peers/regress.py` stores the references.
 
 use std::path::Path;
 
@@ -9,10 +10,9 @@ use serde_json::Value;
 
 use crate::regress::fitted;
 
-/// The case whose intercept has long tails, as the dependence of its regions may be nearly complete.
+/// The intercept of this case has long tails, because the dependence between its regions may be nearly complete.
 const LONG_TAILS: &str = "map_escar";
 
-/// Fits every fourth case and compares it.
 fn compare(first: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/regressions");
     let stored = std::fs::read(folder.join("references.json")).unwrap();
@@ -26,8 +26,8 @@ fn compare(first: usize) {
     for case in cases.iter().skip(first).step_by(4) {
         let name = case["name"].as_str().unwrap();
         if name == "decisions" {
-            // Second derivatives of a diffusion's density take fourteen processor seconds here;
-            // `tools/peers/regress.py` compares it.
+            // The second derivatives of a diffusion's density take fourteen processor seconds here.
+            // `tools/peers/regress.py` compares this case.
             continue;
         }
         let request = Request {
@@ -56,7 +56,8 @@ fn compare(first: usize) {
                 let number = |at: usize| row[at].as_f64().unwrap();
                 let (mean, sd, mcse) = (number(0), number(1), number(2));
                 let error = mcse.hypot(own.mcse.unwrap_or(0.05 * sd));
-                // Four and a half standard errors, as some 150 means are compared, and rounding of the stored data.
+                // Four and a half standard errors, because some 150 means are compared, plus the rounding of the stored
+                // data.
                 assert!(
                     (own.mean - mean).abs() < 4.5 * error + 0.01 * sd,
                     "{name}: {} is {} ± {}, by NUTS {mean} ± {sd}, {:.1} errors",
@@ -65,8 +66,8 @@ fn compare(first: usize) {
                     own.sd,
                     (own.mean - mean).abs() / error
                 );
-                // The draws do not determine a standard deviation of long tails: by NUTS it is uncertain, too. No other case
-                // may lack one.
+                // The draws do not determine the standard deviation of a distribution with long tails, which NUTS also
+                // leaves uncertain. It may be absent in this case only.
                 if own.undefined.is_some() && name == LONG_TAILS {
                     let tail = own.tail_khat.unwrap_or(0.0);
                     assert!(

@@ -1,4 +1,4 @@
-//! Effects of many groups with few counts each: their posteriors are skewed, and the approximation has their skewness.
+//! Effects of many groups with few counts each. Their posteriors are skewed, and so is the approximation.
 
 use jensen::blackbox::RefineWhen;
 use jensen::math::rng::{Purpose, Stream};
@@ -13,7 +13,7 @@ model {
   target += normal_lpdf(r | 0, tau) + poisson_log_lpmf(y | alpha + r);
 }";
 
-/// Counts with rates exp(0.8 + 0.7 x), x standard normal.
+/// Counts with rates exp(0.8 + 0.7 x) for standard normal x.
 fn counts(groups: usize) -> Vec<u64> {
     let mut stream = Stream::new(3, Purpose::new("rare counts"), 0, 0);
     let mut count = |_| {
@@ -29,7 +29,8 @@ fn counts(groups: usize) -> Vec<u64> {
     (0..groups).map(&mut count).collect()
 }
 
-/// The log evidence, and the mean and sd of tau, by the trapezoidal rule over alpha, log tau and the effect of a group.
+/// Returns the log evidence, and the mean and standard deviation of tau, by the trapezoidal rule over alpha, log tau
+/// and the effect of a group.
 fn exact(counts: &[u64]) -> [f64; 3] {
     let log_two_pi = (2.0 * std::f64::consts::PI).ln();
     let mut distinct: Vec<(u64, usize)> = Vec::new();
@@ -82,8 +83,8 @@ fn exact(counts: &[u64]) -> [f64; 3] {
     ]
 }
 
-/// Six hundred groups of one count each. A Gaussian for each effect given alpha and tau is some three nats below the evidence, with weights that
-/// are of no use.
+/// Six hundred groups of one count each. With a Gaussian for each effect given alpha and tau, the ELBO is some three
+/// nats below the evidence, and the weights are unusable.
 #[test]
 fn effects_of_rare_counts_are_trusted_without_refinement() {
     let counts = counts(600);

@@ -1,4 +1,4 @@
-//! Small tables with known answers: a trusted fit agrees with them.
+//! Small tables with known answers, with which a trusted fit must agree.
 #![cfg(feature = "full")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::common::alone;
 
-/// The fit to a table; see `models/tables/README.md`.
+/// See `models/tables/README.md`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -36,7 +36,6 @@ fn request<T: DeserializeOwned>(case: &Case) -> T {
     serde_json::from_value(case.request.clone()).unwrap()
 }
 
-/// The verdict of a fit and its bound.
 type Found = (Judgement, Option<f64>);
 
 fn fitted(case: &Case, path: &Path) -> Result<Found, Error> {

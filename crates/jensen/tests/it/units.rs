@@ -1,4 +1,4 @@
-//! The units of a table carry no information: other origins and scales change bounds by the known Jacobian, and
+//! The units of a table contain no information: other origins and scales change the ELBO by the known Jacobian, and
 //! predictions by the map.
 #![cfg(feature = "full")]
 
@@ -11,15 +11,15 @@ use jensen::latent::{
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::simd::Simd;
 use jensen::points::{
-    ChainsRequest, Component, Emission, FactorsRequest, Globals, MixtureModel, MixtureRequest,
-    Parts, PointRequest, Points, Shape, explain_chains, fit_chains, fit_factors, fit_mixture,
+    ChainsRequest, Component, CovarianceShape, Emission, FactorsRequest, Globals, MixtureModel,
+    MixtureRequest, Parts, PointRequest, Points, explain_chains, fit_chains, fit_factors,
+    fit_mixture,
 };
 use jensen::units::Standardise;
 use jensen::vae::{VaeData, VaeRequest, fit_vae};
 
 use crate::common::alone;
 
-/// Standard normal numbers.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::new("tables of tests"), 0, 0);
     (0..count)
@@ -27,7 +27,6 @@ fn normals(seed: u64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Rows of three columns in three groups, the first group first, and the columns' standard deviations.
 fn groups() -> (Vec<Vec<f64>>, Vec<f64>) {
     let noise = normals(1, 3 * 90);
     let column = |c: usize| -> Vec<f64> {
@@ -75,7 +74,7 @@ fn points(columns: &[Vec<f64>]) -> Points {
     Points::of_table(&table(columns), &PointRequest::default()).unwrap()
 }
 
-/// Values agree to this share of a standard deviation, and bounds to this number of nats: a column 10⁶ standard
+/// Values must agree to this share of a standard deviation, and the ELBO to this number of nats. A column 10⁶ standard
 /// deviations from 0 keeps ten of its digits.
 const CLOSE: f64 = 1e-6;
 
@@ -86,7 +85,7 @@ fn near(x: f64, y: f64, scale: f64) {
 #[test]
 fn mixtures_do_not_depend_on_units() {
     let (columns, sds) = groups();
-    for shape in [Shape::Full, Shape::Diagonal] {
+    for shape in [CovarianceShape::Full, CovarianceShape::Diagonal] {
         let request = MixtureRequest {
             components: Some("3".parse().unwrap()),
             covariance: Some(shape),
@@ -248,7 +247,7 @@ fn binary_factors_depend_on_no_scale() {
             near(y, scale * x, 5.0 * scale);
         }
     }
-    // With another origin they are not sums of factors, and the fit reports this.
+    // Columns with another origin are not sums of factors, and the fit reports this.
     let far: Vec<Vec<f64>> = columns
         .iter()
         .map(|x| x.iter().map(|x| x + 1e4).collect())
@@ -289,7 +288,7 @@ fn factor_analysis_does_not_depend_on_units() {
             "{:?}",
             summary.judgement.warnings
         );
-        // It starts at the closed form of principal components.
+        // The fit starts at the closed form of principal components.
         assert!(summary.iterations < 60, "{}", summary.iterations);
         summary
     };
@@ -342,11 +341,11 @@ fn autoencoders_do_not_depend_on_units() {
     };
     let (own, means) = fit(&columns);
     for units in &UNITS {
-        // Of a scale below 0 the networks see the mirror image, and learn other weights.
+        // With a negative scale the networks would see the mirror image and learn other weights.
         let units: Vec<(f64, f64)> = units.iter().map(|(c, d)| (*c, d.abs())).collect();
         let (there, maps, logs) = mapped(&columns, &sds, &units);
         let (other, means_there) = fit(&there);
-        // Single precision, and some hundred steps that carry roundings on.
+        // The fit uses single precision, and some hundred steps accumulate rounding errors.
         let off = other.bound.unwrap() + logs - own.bound.unwrap();
         assert!(off.abs() < 1e-2, "{off}");
         let plain = |s: &jensen::vae::VaeSummary| s.judgement.baseline.clone().unwrap().score;
@@ -464,7 +463,6 @@ fn no_temperature_ends_below_the_plain_fit() {
     }
 }
 
-/// Levels and slopes of groups: the response and the column in other units.
 #[test]
 fn correlated_effects_do_not_depend_on_units() {
     let noise = normals(9, 2 * 12 + 2 * 96);
@@ -477,6 +475,7 @@ fn correlated_effects_do_not_depend_on_units() {
         })
         .collect();
     let request = LatentRequest {
+        likelihood: Some("gaussian".to_owned()),
         prior: Some("intercept() + fixed(x) + iid(on=group, by=(1, x))".to_owned()),
         response: Some("y".to_owned()),
         ..LatentRequest::default()

@@ -1,4 +1,4 @@
-//! Yes or no, with log odds η.
+//! Binary outcomes with log odds η.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
@@ -32,7 +32,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ∈ {0, 1}, P(y = 1) = 1/(1 + exp(−η)).
+    /// Returns the likelihood y ∈ {0, 1}, P(y = 1) = 1/(1 + exp(−η)).
     pub fn bernoulli() -> Self {
         Self::of(&ROW, &[])
     }

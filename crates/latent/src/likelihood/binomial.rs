@@ -1,4 +1,4 @@
-//! Number of successes among several trials.
+//! The number of successes among several trials.
 
 use jensen_math::special::{inc_beta, inv_logit, lgamma, log1p_exp};
 
@@ -38,13 +38,12 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y of `trials`, each with probability 1/(1 + exp(−η)).
+    /// Returns the likelihood of y successes in `trials`, each of which succeeds with probability 1/(1 + exp(−η)).
     pub fn binomial() -> Self {
         Self::of(&ROW, &[])
     }
 }
 
-/// The logarithm of the binomial coefficient of n over k.
 pub(super) fn log_choose(n: f64, k: f64) -> f64 {
     lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 }

@@ -1,4 +1,4 @@
-//! Waiting times: the gamma distribution of shape 1.
+//! Waiting times with an exponential distribution, which is the gamma distribution of shape 1.
 
 use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use super::{Likelihood, gamma};
@@ -23,7 +23,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Exponential distribution with mean exp(η).
+    /// Returns the likelihood of an exponential distribution with mean exp(η).
     pub fn exponential() -> Self {
         Self::of(&ROW, &[])
     }

@@ -1,4 +1,4 @@
-//! Positive numbers.
+//! Positive numbers with a gamma distribution.
 
 use jensen_math::special::{digamma, gamma_p, lgamma};
 
@@ -30,7 +30,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Gamma distribution with mean exp(η) and variance mean²/shape.
+    /// Returns the likelihood of a gamma distribution with mean exp(η) and variance mean²/shape.
     pub fn gamma(shape: f64) -> Self {
         Self::of(&ROW, &[shape])
     }

@@ -35,13 +35,13 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ~ N(η, variance).
+    /// Returns the likelihood y ~ N(η, variance).
     pub fn gaussian(variance: f64) -> Self {
         Self::of(&ROW, &[variance])
     }
 }
 
-/// log N(x; 0, e^log_variance).
+/// Computes log N(x; 0, e^log_variance).
 pub(super) fn normal(x: f64, log_variance: f64) -> f64 {
     -0.5 * (LOG_TWO_PI + log_variance + x * x * (-log_variance).exp())
 }

@@ -1,21 +1,21 @@
 //! Likelihoods: the density of an observation given its linear predictor η.
 //!
-//! Each likelihood is a row, [`LikelihoodRow`], in its own file. To add one, write the file and list it in [`ROWS`].
-//! All code that depends on the likelihood, here and in dependent crates, uses the row. It covers names and help,
+//! Each likelihood is a [`LikelihoodRow`] in its own file. To add one, write the file and list it in [`ROWS`]. All code
+//! that depends on the likelihood, here and in dependent crates, uses the row. The row contains names and help texts,
 //! allowed responses, densities and means, sites, and derivatives with respect to parameters.
 //!
 //! | file | y given η |
 //! | --- | --- |
 //! | `gaussian`, `student_t` | numbers around η |
 //! | `poisson`, `negative_binomial`, `zero_inflated_poisson` | counts with mean exposure · e^η |
-//! | `bernoulli`, `binomial`, `probit` | one or several yes or no |
+//! | `bernoulli`, `binomial`, `probit` | one or several binary outcomes |
 //! | `gamma`, `exponential`, `lognormal`, `weibull` | positive numbers with mean e^η |
-//! | `beta` | shares |
+//! | `beta` | shares between 0 and 1 |
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
-//! | `row` | what a row holds |
+//! | `row` | the fields of a row |
 //! | `quantiles` | distribution functions of observations, their quantiles and draws |
-//! | `words` | the likelihood as text |
+//! | `words` | the parser of likelihoods in text form |
 
 mod bernoulli;
 mod beta;
@@ -42,7 +42,6 @@ pub use row::{Response, Size};
 
 use crate::{Observations, PriorDensity, SiteBound, Tail};
 
-/// Every likelihood, in the order of tables.
 static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
     &poisson::ROW,
@@ -61,14 +60,13 @@ static ROWS: &[&LikelihoodRow] = &[
     &zero_inflated_poisson::ROW,
 ];
 
-/// Largest number of parameters of a likelihood.
 const MOST: usize = 2;
 
 /// The density of one observation given its linear predictor η, with its parameters.
 #[derive(Clone, Copy)]
 pub struct Likelihood {
     row: &'static LikelihoodRow,
-    /// The parameters in the row's order, then zeros.
+    /// The parameters in the row's order, followed by zeros.
     values: [f64; MOST],
     /// Number of categories, including the reference, or 0 if responses are not categories.
     categories: usize,
@@ -83,7 +81,6 @@ impl PartialEq for Likelihood {
 }
 
 impl Likelihood {
-    /// A row with values of its parameters.
     fn of(row: &'static LikelihoodRow, given: &[f64]) -> Self {
         let mut values = [0.0; MOST];
         values[..given.len()].copy_from_slice(given);
@@ -94,39 +91,39 @@ impl Likelihood {
         }
     }
 
-    /// One of each likelihood at common parameters: unit variance, size, shape and scale, three categories and four degrees of
-    /// freedom.
+    /// Returns one of each likelihood with common parameters: unit variance, size, shape and scale, three categories,
+    /// and four degrees of freedom.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter()
             .map(|row| Self::of(row, row.usual).with_categories(3))
     }
 
-    /// The likelihood's name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.row.name
     }
 
-    /// The likelihood with this name, at the parameters of [`all`](Self::all).
+    /// Returns the likelihood with this name, at the parameters of [`all`](Self::all).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|l| l.name() == name)
     }
 
-    /// The law of y given η, in words.
+    /// Returns a description of the distribution of y given η.
     pub fn law(self) -> &'static str {
         self.row.law
     }
 
-    /// The available bounds, the default first.
+    /// Returns the available bounds. The first one is the default.
     pub fn bounds(self) -> &'static [SiteBound] {
         self.row.bounds
     }
 
-    /// Names of its positive parameters.
+    /// Returns the names of the parameters, which are all positive.
     pub fn parameters(self) -> &'static [&'static str] {
         self.row.parameters
     }
 
-    /// The values of its parameters, in the order of [`parameters`](Self::parameters).
+    /// Returns the values of the parameters, in the order of [`parameters`](Self::parameters).
     pub fn values(self) -> Vec<f64> {
         self.values[..self.row.parameters.len()].to_vec()
     }
@@ -144,17 +141,17 @@ impl Likelihood {
         }
     }
 
-    /// The value of parameter `k` that corresponds to 1 for responses measured in `unit`.
+    /// Returns the value of parameter `k` that corresponds to 1 if responses are measured in `unit`.
     pub fn unit_of(self, k: usize, unit: f64) -> f64 {
         unit.powf(self.row.priors[k].power)
     }
 
-    /// The default prior of parameter `k`, for responses with unit variance.
+    /// Returns the default prior of parameter `k`, for responses with unit variance.
     pub fn prior_of(self, k: usize) -> &'static PriorDensity {
         &self.row.priors[k].usual
     }
 
-    /// The quantity that defines a penalised-complexity prior of parameter `k`.
+    /// Returns the quantity that defines a penalised-complexity prior of parameter `k`.
     pub fn tail_of(self, k: usize) -> Tail {
         self.row.priors[k].tail
     }
@@ -164,12 +161,12 @@ impl Likelihood {
         self.row.location
     }
 
-    /// The kind of a response.
+    /// Returns the kind of response.
     pub fn response(self) -> Response {
         self.row.response
     }
 
-    /// Number of categories of a categorical response, including the reference.
+    /// Returns the number of categories of a categorical response, including the reference.
     pub fn categories(self) -> Option<usize> {
         (self.row.response == Response::Category).then_some(self.categories)
     }
@@ -183,7 +180,8 @@ impl Likelihood {
         }
     }
 
-    /// Number of linear predictors of one observation: one per category except the reference, which is the last.
+    /// Returns the number of linear predictors of one observation. Categories have one predictor each, except the last
+    /// one, which is the reference.
     pub fn predictors(self) -> usize {
         self.categories().map_or(1, |k| k.saturating_sub(1))
     }
@@ -193,7 +191,7 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// The factor of the mean of an observation: its exposure, its number of trials, or 1.
+    /// Returns the factor of an observation's mean: its exposure, its number of trials, or 1.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
@@ -202,33 +200,33 @@ impl Likelihood {
         }
     }
 
-    /// The meaning of the size of an observation.
+    /// Returns the meaning of an observation's size.
     pub fn sized_by(self) -> Size {
         self.row.size
     }
 
-    /// The mean of an observation of size 1; for stochastic volatility, whose mean is 0, the standard deviation.
+    /// Computes the mean of an observation of size 1, or for stochastic volatility, whose mean is 0, the standard
+    /// deviation.
     pub fn mean(self, eta: f64) -> f64 {
         (self.row.mean)(eta)
     }
 
-    /// log p(y | η) of an observation of this size with all constants, in nats. NaN for categories, which have several
-    /// η.
+    /// Computes log p(y | η) of an observation of this size with all constants, in nats. The result is NaN for
+    /// categories, which have several η.
     pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
         (self.row.log_density)(&self.values, eta, y, size)
     }
 
-    /// The requirement on a response that `y` violates, if any. `trials` is the number of trials of a binomial count.
+    /// Returns the requirement on a response that `y` violates, if any. `trials` is the number of trials of a binomial
+    /// count.
     pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
         self.row.response.refuses(y, trials, self.categories)
     }
 
-    /// −log p of every observation as a function of η.
     pub(crate) fn form(self, data: &Observations) -> Form {
         (self.row.form)(&self, data)
     }
 
-    /// The derivative of the bound with respect to the parameters at the marginals of the linear predictors.
     pub(crate) fn by_parameters(self, at: &Fitted<'_>) -> Vec<f64> {
         (self.row.by_parameters)(&self.values, at)
     }
@@ -242,7 +240,6 @@ mod tests {
     use crate::site::Sites;
     use crate::{Covariance, Design, LatentModel, Structure};
 
-    /// Every likelihood at parameters other than the defaults.
     fn all() -> impl Iterator<Item = Likelihood> {
         Likelihood::all().map(|l| {
             let values: Vec<f64> = l.values().iter().map(|x| 1.5 * x + 0.3).collect();
@@ -288,7 +285,6 @@ mod tests {
         }
     }
 
-    /// Densities of counts sum to 1 and have the stated mean, and densities of real numbers integrate to 1.
     #[test]
     fn densities_are_normalised() {
         for likelihood in all().filter(|l| l.categories().is_none()) {
@@ -330,8 +326,7 @@ mod tests {
         }
     }
 
-    /// With variance zero every bound of every likelihood is −log p, and its derivative with respect to the mean is
-    /// that of −log p.
+    /// With variance zero, every bound is −log p, and its derivative with respect to the mean is that of −log p.
     #[test]
     fn forms_are_the_densities() {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];
@@ -388,7 +383,6 @@ mod tests {
         }
     }
 
-    /// The book's table lists all likelihoods.
     #[test]
     fn the_book_has_every_likelihood() {
         let book = include_str!("../../../../docs/book/src/latent.md");

@@ -33,8 +33,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors per
-    /// observation.
+    /// Returns the likelihood y ∈ {0, …, categories − 1} with log odds η_k relative to the last category. An
+    /// observation has categories − 1 linear predictors.
     pub fn multinomial(categories: usize) -> Self {
         Self::of(&ROW, &[]).with_categories(categories)
     }

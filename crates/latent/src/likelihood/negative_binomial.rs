@@ -35,7 +35,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Counts with mean μ = e exp(η) and variance μ + μ²/size; the Poisson distribution is the limit of an infinite size.
+    /// Returns the likelihood of counts with mean μ = e exp(η) and variance μ + μ²/size. The Poisson distribution is
+    /// the limit of an infinite size.
     pub fn negative_binomial(size: f64) -> Self {
         Self::of(&ROW, &[size])
     }
@@ -52,8 +53,8 @@ fn logistic(size: f64, data: &Observations, i: usize) -> Logistic {
     }
 }
 
-/// By the envelope theorem through y, n = y + r, t = log(r/e) and the constant: with F the bound on n E log(1 + e^x),
-/// `df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r)`, `f_x = ∂F/∂x`.
+/// The envelope theorem applies through y, n = y + r, t = log(r/e) and the constant. With F the bound on n E log(1 +
+/// e^x), `df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r)`, `f_x = ∂F/∂x`.
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (size, y) = (p[0], &at.data.response);
     let values = at.sites.values(at.m, at.v);

@@ -1,4 +1,4 @@
-//! Counts.
+//! Poisson counts.
 
 use jensen_math::special::{gamma_q, lgamma};
 
@@ -28,7 +28,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
                 a: y,
                 rate,
                 slope: 1.0,
-                // p(y) also contains e^y, hence −y log e.
+                // p(y) also contains e^y with the exposure e, hence −y log e.
                 c: lgamma(y + 1.0) - y * rate.ln(),
             }
         })
@@ -37,7 +37,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ~ Poisson(e exp(η)) with exposure e.
+    /// Returns the likelihood y ~ Poisson(e exp(η)) with exposure e.
     pub fn poisson() -> Self {
         Self::of(&ROW, &[])
     }

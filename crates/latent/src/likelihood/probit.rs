@@ -1,4 +1,4 @@
-//! Yes or no, with a normal threshold.
+//! Binary outcomes with a normal threshold.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::simd::F64x8;
@@ -33,13 +33,12 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ∈ {0, 1}, P(y = 1) = Φ(η).
+    /// Returns the likelihood y ∈ {0, 1}, P(y = 1) = Φ(η).
     pub fn probit() -> Self {
         Self::of(&ROW, &[])
     }
 }
 
-/// `−log Φ(±η)`.
 #[derive(Clone, Copy, Debug)]
 struct Threshold {
     sign: f64,
@@ -52,7 +51,7 @@ impl Potential for Threshold {
         let sign = V::splat(self.sign);
         let x = sign * eta;
         let log = vmath::log_phi(x);
-        // φ(x)/Φ(x).
+        // The ratio is φ(x)/Φ(x).
         let log_root = V::splat(HALF_LOG_TWO_PI);
         let ratio = vmath::exp(-half * x * x - log_root - log);
         (-log, -sign * ratio, ratio * (ratio + x))

@@ -1,27 +1,26 @@
-//! Distribution functions of observations, given a linear predictor or averaged over its posterior, and their inverses.
+//! Distribution functions of observations and their inverses, given a linear predictor or averaged over its posterior.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::special::{gauss, inv_phi, phi};
 
 use super::{Likelihood, Response};
 
-/// Number of standard deviations on either side of a linear predictor's mean for expectations. A mass of 4e-10 is
-/// beyond.
+/// Number of standard deviations on either side of a linear predictor's mean over which expectations integrate. A mass
+/// of 4e-10 is beyond.
 const REACH: f64 = 6.25;
 
 /// Number of cells for the search for the rise of a distribution function.
 const CELLS: usize = 16;
 
-/// Distance from 0 and 1 within which a distribution function is treated as constant.
+/// A distribution function within this distance of 0 or 1 counts as constant.
 const LEVEL: f64 = 1e-11;
 
-/// Halvings of the cells in which the rise begins and ends.
+/// Number of times that the search halves the cells in which the rise begins and ends.
 const HALVINGS: usize = 14;
 
-/// Panels of ten points over the rise.
+/// Number of panels of ten points over the rise.
 const PANELS: usize = 6;
 
-/// Relative width at which the search for a quantile ends.
 const CLOSE: f64 = 1e-9;
 
 /// The distribution of an observation with a normal linear predictor, which is its posterior predictive distribution.
@@ -34,8 +33,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are
-    /// their [`mean`](Self::mean).
+    /// Computes P(Y ≤ y | η) of an observation of this size. The result is NaN for binary responses and categories,
+    /// whose probabilities are their [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
@@ -45,15 +44,15 @@ impl Likelihood {
         (self.row.distribution)(&self.values, eta, y, size)
     }
 
-    /// Whether observations have quantiles that are informative beyond their mean: all except binary ones and
-    /// categories.
+    /// Whether quantiles of observations contain more information than their mean. This is true except for binary
+    /// responses and categories.
     pub fn has_quantiles(self) -> bool {
         !matches!(self.response(), Response::Binary | Response::Category)
     }
 }
 
 impl Predictive {
-    /// The distribution of an observation of this size with η ~ N(mean, sd²); with sd 0 it is that at a known η.
+    /// Creates the distribution of an observation of this size with η ~ N(mean, sd²). If `sd` is 0, η is known.
     pub fn new(likelihood: Likelihood, mean: f64, sd: f64, size: f64) -> Self {
         Self {
             likelihood,
@@ -63,7 +62,6 @@ impl Predictive {
         }
     }
 
-    /// Mean and standard deviation, if the observation is normal.
     fn normal(&self) -> Option<(f64, f64)> {
         match (self.likelihood.name(), self.likelihood.values().as_slice()) {
             ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
@@ -71,7 +69,7 @@ impl Predictive {
         }
     }
 
-    /// P(Y ≤ y); NaN for binary responses and categories.
+    /// Computes P(Y ≤ y). The result is NaN for binary responses and categories.
     pub fn distribution(&self, y: f64) -> f64 {
         if let Some((mean, sd)) = self.normal() {
             return phi((y - mean) / sd);
@@ -86,7 +84,7 @@ impl Predictive {
         averaged(at)
     }
 
-    /// The least y with P(Y ≤ y) ≥ p, 0 < p < 1; NaN for binary responses and categories.
+    /// Computes the least y with P(Y ≤ y) ≥ p, for 0 < p < 1. The result is NaN for binary responses and categories.
     ///
     /// The result is exact for counts. For real numbers its error is 1e-9 relative to the distance from the middle.
     pub fn quantile(&self, p: f64) -> f64 {
@@ -102,7 +100,6 @@ impl Predictive {
         }
     }
 
-    /// The quantile of a count, by bisection.
     fn whole(&self, p: f64) -> f64 {
         let enough = |y: f64| self.distribution(y) >= p;
         let most = match self.likelihood.response() {
@@ -123,7 +120,8 @@ impl Predictive {
         high
     }
 
-    /// The quantile of a number: a bracket, then the secant method with the retained end's value halved (Illinois).
+    /// Finds the quantile of a real number by a bracket and the secant method, in which the value at the retained end
+    /// is halved (Illinois).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() != Response::Number;
@@ -173,7 +171,7 @@ impl Predictive {
     }
 }
 
-/// The expectation of a monotone function of a standard normal variable.
+/// Computes the expectation of a monotone function of a standard normal variable.
 ///
 /// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
 /// falls, is small for large counts, and the function is smooth there.
@@ -183,7 +181,7 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let (low, high) = (f(-REACH), f(REACH));
     let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
-    // The last position before which the function is level, and the first after which it is.
+    // The last position before which the function is level, and the first position after which it is level.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
     let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
     if first >= last {

@@ -1,4 +1,4 @@
-//! The content of a likelihood's row.
+//! The table row that defines a likelihood.
 
 use std::sync::Arc;
 
@@ -9,46 +9,32 @@ use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
 use crate::{Likelihood, Observations, PriorDensity, Tail};
 
-/// All properties of one likelihood. Functions receive its parameters in the row's order.
+/// The definition of a likelihood. Functions receive its parameters in the row's order.
 pub(crate) struct LikelihoodRow {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// The law of y given η, for tables.
     pub law: &'static str,
-    /// Names of its positive parameters.
     pub parameters: &'static [&'static str],
-    /// Default values of the parameters, at which learning starts.
     pub usual: &'static [f64],
-    /// The unit and the prior of each parameter.
     pub priors: &'static [ParameterPrior],
     /// Whether the distribution of y − η is independent of η, so that a shift of y equals a shift of η.
     pub location: bool,
-    /// The kind of a response.
     pub response: Response,
-    /// The factor of the mean.
     pub size: Size,
-    /// The available bounds, the default first.
     pub bounds: &'static [SiteBound],
-    /// Whether log p is concave in η.
     pub log_concave: bool,
-    /// Mean of an observation of size 1 at η.
+    /// The mean of an observation of size 1 at η.
     pub mean: fn(f64) -> f64,
-    /// log p(y | η) with all constants: parameters, η, y, size.
+    /// log p(y | η) with all constants, as a function of the parameters, η, y and the size.
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
-    /// P(Y ≤ y | η): parameters, η, y, size. For counts, y is an integer of at least 0. The result is NaN for
-    /// binary responses and categories, whose means are their probabilities.
+    /// P(Y ≤ y | η), as a function of the parameters, η, y and the size. For counts, y is an integer of at least 0. The
+    /// result is NaN for binary responses and categories, whose means are their probabilities.
     pub distribution: fn(&[f64], f64, f64, f64) -> f64,
-    /// −log p of every observation as a function of η.
     pub form: fn(&Likelihood, &Observations) -> Form,
-    /// `−∂(Σ f)/∂ψ` for the parameters ψ.
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
 
-/// The scale of a likelihood's parameter, and its prior.
 pub(crate) struct ParameterPrior {
-    /// The power of the response's unit.
     pub power: f64,
-    /// The quantity that defines its penalised-complexity prior.
     pub tail: Tail,
     /// The default prior, for a response with unit variance.
     pub usual: PriorDensity,
@@ -57,7 +43,6 @@ pub(crate) struct ParameterPrior {
 /// −log 0.01 / 3: a standard deviation above three times the response's has probability 1 %, as for latent parts.
 const RATE: f64 = 1.535_056_728_662_697;
 
-/// The variance of noise.
 pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
     power: 2.0,
     tail: Tail::Deviation { power: 0.5 },
@@ -67,7 +52,6 @@ pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The scale of noise.
 pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
     power: 1.0,
     tail: Tail::Deviation { power: 1.0 },
@@ -87,7 +71,7 @@ pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The variance of a logarithm.
+/// The prior of the variance of a logarithm.
 pub(super) const LOG_VARIANCE: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: 0.5 },
@@ -97,7 +81,8 @@ pub(super) const LOG_VARIANCE: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The shape of a Weibull distribution, whose logarithm has a standard deviation of 1.28/shape.
+/// The prior of the shape of a Weibull distribution. The logarithm of an observation has a standard deviation of
+/// 1.28/shape.
 pub(super) const SHAPE: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -1.0 },
@@ -107,14 +92,14 @@ pub(super) const SHAPE: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The odds of a surplus zero: its probability is about uniform.
+/// The prior of the odds of a surplus zero. It makes the probability of a surplus zero about uniform.
 pub(super) const ODDS: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: 1.0 },
     usual: PriorDensity::LogNormal { mean: 0.0, sd: 1.5 },
 };
 
-/// Degrees of freedom: Juárez and Steel 2010.
+/// The prior of Juárez and Steel 2010.
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
@@ -124,7 +109,7 @@ pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The allowed responses.
+/// The values that a response may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// A finite number.
@@ -139,12 +124,11 @@ pub enum Response {
     Trials,
     /// 0 or 1.
     Binary,
-    /// The number of a category, from 0.
+    /// The index of a category, from 0.
     Category,
 }
 
 impl Response {
-    /// The requirement that `y` violates.
     pub(super) fn refuses(self, y: f64, trials: f64, categories: usize) -> Option<String> {
         let whole = y >= 0.0 && y == y.floor();
         let (inside, domain) = match self {
@@ -166,14 +150,14 @@ impl Response {
     }
 }
 
-/// The factor of the mean of an observation.
+/// The size of an observation, which is the factor of its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Nothing.
+    /// Every observation has size 1.
     One,
-    /// Its exposure.
+    /// The exposure of the observation.
     Exposure,
-    /// Its number of trials.
+    /// The number of trials of the observation.
     Trials,
 }
 
@@ -183,24 +167,21 @@ pub(crate) enum Form {
     Convex(Vec<Convex>),
     /// `−y (η−t) + n log(1 + e^(η−t)) + c`.
     Logistic(Vec<Logistic>),
-    /// Any smooth function. Quadrature gives its expectations.
+    /// Any smooth function, whose expectations need quadrature.
     Smooth(Arc<dyn Potentials>),
     /// `log Σ_k e^(η_k)` minus the η of the observed category.
     Categorical(Vec<Multinomial>),
 }
 
 impl Form {
-    /// One convex site for each response.
     pub(super) fn convex(data: &Observations, site: impl Fn(usize, f64) -> Convex) -> Self {
         Self::Convex(each(data, site))
     }
 
-    /// One logistic form for each response.
     pub(super) fn logistic(data: &Observations, site: impl Fn(usize, f64) -> Logistic) -> Self {
         Self::Logistic(each(data, site))
     }
 
-    /// One smooth potential for each response.
     pub(super) fn smooth<P>(data: &Observations, site: impl Fn(usize, f64) -> P) -> Self
     where
         Vec<P>: Potentials + 'static,
@@ -214,24 +195,17 @@ fn each<T>(data: &Observations, site: impl Fn(usize, f64) -> T) -> Vec<T> {
     responses.map(|(i, y)| site(i, *y)).collect()
 }
 
-/// Sites at the marginals of their linear predictors.
 pub(crate) struct Fitted<'a> {
-    /// The data.
     pub data: &'a Observations,
-    /// The sites.
     pub sites: &'a Sites,
-    /// Means of the linear predictors.
     pub m: &'a [f64],
-    /// The variances of the linear predictors.
     pub v: &'a [f64],
 }
 
-/// For likelihoods whose probabilities describe them fully.
 pub(super) fn no_distribution(_: &[f64], _: f64, _: f64, _: f64) -> f64 {
     f64::NAN
 }
 
-/// For likelihoods without parameters.
 pub(super) fn no_parameters(_: &[f64], _: &Fitted<'_>) -> Vec<f64> {
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! Returns with variance e^η.
+//! Returns of an asset, with variance e^η.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::phi;
@@ -42,7 +42,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ~ N(0, exp(η)).
+    /// Returns the likelihood y ~ N(0, exp(η)).
     pub fn stochastic_volatility() -> Self {
         Self::of(&ROW, &[])
     }

@@ -51,13 +51,13 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y = η + scale · t with `degrees` of freedom.
+    /// Returns the likelihood y = η + scale · t, where t has `degrees` of freedom.
     pub fn student_t(degrees: f64, scale: f64) -> Self {
         Self::of(&ROW, &[degrees, scale])
     }
 }
 
-/// `½ (ν+1) log(1 + (y−η)²/(ν s²)) + c`.
+/// The potential `½ (ν+1) log(1 + (y−η)²/(ν s²)) + c`.
 #[derive(Clone, Copy, Debug)]
 struct Tails {
     y: f64,

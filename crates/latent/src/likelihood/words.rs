@@ -1,4 +1,4 @@
-//! Likelihoods as text, in readable and in stored form.
+//! Likelihoods in text form, both readable and stored.
 
 use std::fmt;
 
@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 
 use super::{Likelihood, Response};
 
-/// The key of the number of categories.
 const CATEGORIES: &str = "categories";
 
 impl fmt::Display for Likelihood {
-    /// In the syntax of the command line: `gaussian(variance=0.1)`.
+    /// Uses the syntax of the command line, such as `gaussian(variance=0.1)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         let values = self.values();
@@ -33,7 +32,7 @@ impl fmt::Debug for Likelihood {
     }
 }
 
-/// `"poisson"`, `{"gaussian": {"variance": 0.1}}`, `{"multinomial": {"categories": 3}}`.
+/// The stored forms are `"poisson"`, `{"gaussian": {"variance": 0.1}}` and `{"multinomial": {"categories": 3}}`.
 impl Serialize for Likelihood {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields: Map<String, Value> = (self.parameters().iter().zip(self.values()))

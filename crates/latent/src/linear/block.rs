@@ -12,7 +12,6 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Adds the coupling to the lower triangle of a matrix.
     pub(crate) fn add_to(&self, matrix: &mut Dense) {
         for (g, c) in self.coupling.iter().enumerate() {
             let range = g * self.size..(g + 1) * self.size;
@@ -24,7 +23,7 @@ impl Block {
         }
     }
 
-    /// `c/(1 + c Σw)` of every block, by which `D⁻¹ = diag w − κ w wᵀ`.
+    /// Computes κ = `c/(1 + c Σw)` of every block, with which `D⁻¹ = diag w − κ w wᵀ`.
     fn correction(&self, weight: &[f64]) -> Vec<f64> {
         self.coupling
             .iter()
@@ -36,7 +35,7 @@ impl Block {
             .collect()
     }
 
-    /// D⁻¹ r, with `weight` the inverse of the diagonal.
+    /// Computes D⁻¹ r, where `weight` is the inverse of the diagonal.
     pub(crate) fn inverse_times(&self, weight: &[f64], r: &[f64]) -> Vec<f64> {
         let mut out = super::kernels::map(r.len(), |n| weight[n] * r[n]);
         for (g, kappa) in self.correction(weight).into_iter().enumerate() {
@@ -49,7 +48,7 @@ impl Block {
         out
     }
 
-    /// Turns `Wᵀ diag(weight) W` into `Wᵀ D⁻¹ W`.
+    /// Converts `Wᵀ diag(weight) W` to `Wᵀ D⁻¹ W`.
     pub(crate) fn subtract_from_gram(&self, w: &Design, weight: &[f64], gram: &mut Dense) {
         if self.coupling.is_empty() {
             return;

@@ -7,7 +7,6 @@ use super::kernels::{
 };
 use crate::{Dense, Design, Sparse};
 
-/// W as a dense matrix.
 pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     match design {
         Design::Dense(w) => w.as_ref().clone(),
@@ -32,7 +31,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Wᵀ as a sparse matrix: column n has the latent variables that predictor n depends on.
+/// Returns Wᵀ as a sparse matrix, in which column n has the latent variables that predictor n depends on.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -67,7 +66,6 @@ pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     }
 }
 
-/// W z.
 pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
     match design {
         Design::Identity => z.to_vec(),
@@ -89,7 +87,6 @@ pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Wᵀ x, with L latent variables.
 pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]) -> Vec<f64> {
     match design {
         Design::Identity => x.to_vec(),
@@ -102,7 +99,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
         }
         Design::Sparse(w) => w.mul_t(x),
         Design::Dense(w) => {
-            // Blockwise, so that memory delivers x once instead of once per column.
+            // In a loop over blocks, memory delivers x once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
                 .into_par_iter()
                 .map(|c| {
@@ -118,7 +115,6 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
     }
 }
 
-/// Wᵀ X for a matrix with one row per predictor.
 pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> Dense {
     let columns: Vec<Vec<f64>> = (0..x.cols)
         .map(|j| transposed_times_vector(design, latents, x.col(j)))
@@ -130,10 +126,10 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
     }
 }
 
-/// Number of rows to scale and multiply at a time, so that the scaled copy stays in cache.
+/// Number of rows to scale and multiply at a time, so that the scaled copy remains in the cache.
 const ROWS: usize = 1024;
 
-/// The weighted Gram matrix Wᵀ diag(weight) W, both triangles; N L² operations for a dense design.
+/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
 pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     let mut out = Dense::zeros(latents, latents);
     match design {
@@ -159,7 +155,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
             }
         }
         Design::Dense(w) => {
-            // Fixed super-chunks, each summed by one task, and then added in order.
+            // One task sums each of a fixed number of groups of chunks, and the sums are added in order.
             let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
             let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
             let parts: Vec<Dense> = (0..w.rows.div_ceil(span))
@@ -177,7 +173,6 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     out
 }
 
-/// The contribution of the rows `start..end` to the lower triangle.
 fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     let mut out = Dense::zeros(w.cols, w.cols);
     let mut scaled = Dense::zeros(ROWS.min(end - start), w.cols);
@@ -205,7 +200,7 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     out
 }
 
-/// `|Cᵀ w_n|²` for every row w_n of W, with C of L rows; N L² operations for a dense design.
+/// Computes `|Cᵀ w_n|²` for every row w_n of W, with C of L rows, in N L² operations for a dense design.
 pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     let of_latent = || -> Vec<f64> {
         let mut out = vec![0.0; c.rows];
@@ -271,7 +266,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     }
 }
 
-/// W Kᵀ for a matrix K of rows over the latent variables: one column per row of K.
+/// Computes W Kᵀ for a matrix K of rows over the latent variables, with one column per row of K.
 pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
     let transposed = super::wide::transpose(k);
     let columns: Vec<Vec<f64>> = (0..k.rows)
@@ -289,7 +284,6 @@ pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
 mod tests {
     use super::*;
 
-    /// The same design in every possible form.
     fn forms(rows: usize, latents: usize) -> Vec<(Design, Dense)> {
         let select: Vec<usize> = (0..rows).map(|n| (n * 7) % latents).collect();
         let triplets: Vec<_> = (0..rows)
@@ -312,7 +306,7 @@ mod tests {
 
     #[test]
     fn every_form_gives_the_same_products() {
-        // More rows than one chunk holds.
+        // The design has more rows than one chunk.
         let (rows, latents) = (2 * ROWS + 77, 5);
         let weight: Vec<f64> = (0..rows).map(|n| 0.5 + (n % 5) as f64).collect();
         let z: Vec<f64> = (0..latents).map(|l| l as f64 - 1.3).collect();

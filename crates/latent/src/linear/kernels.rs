@@ -1,4 +1,4 @@
-//! Dense factorisations and products, in parallel on the caller's pool.
+//! Dense factorisations and products, in parallel on the caller's thread pool.
 
 use std::ops::Range;
 
@@ -19,20 +19,19 @@ use rayon::prelude::*;
 
 use crate::Dense;
 
-/// Elements of a chunk in element-wise loops. It is fixed, so that sums do not depend on the number of threads.
+/// Number of elements in a chunk of element-wise loops. It is fixed, so that sums do not depend on the number of
+/// threads.
 pub(crate) const CHUNK: usize = 4096;
 
-/// Smallest length of an inner product on several threads.
 const MANY: usize = 16 * CHUNK;
 
-/// Parallelism of the caller's thread pool. Small problems stay on one thread, because below some hundred rows
-/// synchronisation costs as much as it saves.
+/// Small problems stay on one thread, because below some hundred rows synchronisation costs as much as it saves.
 pub(crate) fn parallelism(n: usize) -> Par {
     if n < 400 { Par::Seq } else { Par::rayon(0) }
 }
 
-/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; `None` when it is not positive definite.
-/// n³/3 operations. The strict upper triangle is not changed.
+/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor, in n³/3 operations. The strict upper
+/// triangle does not change. The result is `None` if the matrix is not positive definite.
 pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
     let par = parallelism(a.rows);
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
@@ -54,19 +53,17 @@ pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
         .then_some(())
 }
 
-/// `2 Σ log L_ii`.
 pub(crate) fn log_determinant(factor: &Dense) -> f64 {
     2.0 * (0..factor.rows).map(|i| factor.get(i, i).ln()).sum::<f64>()
 }
 
-/// The inverse of the factorised matrix, both triangles; 2n³/3 operations.
+/// Computes the inverse of the factorised matrix with both triangles, in 2n³/3 operations.
 pub(crate) fn inverse_of(factor: &Dense) -> Dense {
     let mut out = Dense::zeros(factor.rows, factor.rows);
     inverse_into(factor, &mut out);
     out
 }
 
-/// [`inverse_of`] into an existing matrix.
 pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     let n = factor.rows;
     let par = parallelism(n);
@@ -80,8 +77,8 @@ pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     mirror(out);
 }
 
-/// The diagonal of the inverse of the factorised matrix, with L⁻¹ stored in the lower triangle of `room`; n³/3
-/// operations.
+/// Computes the diagonal of the inverse of the factorised matrix, in n³/3 operations. The lower triangle of `room`
+/// receives L⁻¹.
 pub(crate) fn inverse_diagonal(factor: &Dense, room: &mut Dense) -> Vec<f64> {
     let n = factor.rows;
     invert_lower_triangular(room.view_mut(), factor.view(), parallelism(n));
@@ -93,7 +90,6 @@ pub(crate) fn inverse_diagonal(factor: &Dense, room: &mut Dense) -> Vec<f64> {
         .collect()
 }
 
-/// Copies the lower triangle to the upper, block by block.
 pub(crate) fn mirror(a: &mut Dense) {
     const BLOCK: usize = 32;
     let n = a.rows;
@@ -109,17 +105,14 @@ pub(crate) fn mirror(a: &mut Dense) {
     }
 }
 
-/// `L⁻¹ b` in place.
 pub(crate) fn solve_lower(factor: &Dense, b: MatMut<'_, f64>) {
     solve_lower_triangular_in_place(factor.view(), b, parallelism(factor.rows));
 }
 
-/// `L⁻ᵀ b` in place.
 pub(crate) fn solve_lower_transposed(factor: &Dense, b: MatMut<'_, f64>) {
     solve_upper_triangular_in_place(factor.view().transpose(), b, parallelism(factor.rows));
 }
 
-/// `(L Lᵀ)⁻¹ b` in place.
 pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
     let n = b.len();
     let mut b = MatMut::from_column_major_slice_mut(b, n, 1);
@@ -138,7 +131,7 @@ impl Reborrow for MatMut<'_, f64> {
     }
 }
 
-/// `out = a b` or `out += a b`.
+/// Computes `out = scale · a b` or `out += scale · a b`.
 pub(crate) fn product(
     out: MatMut<'_, f64>,
     add: bool,
@@ -151,7 +144,7 @@ pub(crate) fn product(
     faer::linalg::matmul::matmul(out, accumulate, a, b, scale, par);
 }
 
-/// Computes the lower triangle of `out (+)= scale · a b` for products that are known to be symmetric, like `a aᵀ`.
+/// Computes the lower triangle of `out (+)= scale · a b`, for products that are symmetric such as `a aᵀ`.
 pub(crate) fn symmetric_product(
     out: MatMut<'_, f64>,
     add: bool,
@@ -174,7 +167,7 @@ pub(crate) fn symmetric_product(
     );
 }
 
-/// A symmetric matrix, both triangles stored, times a vector: columns in parallel, each sum in one order.
+/// Both triangles of `a` are stored. The columns are computed in parallel, each sum in one order.
 pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.rows];
     out.par_iter_mut()
@@ -184,7 +177,7 @@ pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// The inner product, the same on any number of threads.
+/// Computes the inner product, which is the same on any number of threads.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     if a.len() < MANY {
         return short_dot(a, b);
@@ -192,7 +185,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Number of vectors summed separately, so that additions need not wait for each other.
+/// Number of vectors that are summed separately, so that additions need not wait for each other.
 const APART: usize = 4;
 
 simd_fn! {
@@ -202,7 +195,7 @@ simd_fn! {
         let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
         for (a, b) in a.zip(b) {
             for (k, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: both chunks hold this many vectors.
+                // SAFETY: both chunks contain this many vectors.
                 *sum = unsafe {
                     V::load(a.as_ptr().add(k * LANES)).fma(V::load(b.as_ptr().add(k * LANES)), *sum)
                 };
@@ -224,13 +217,12 @@ simd_fn! {
     }
 }
 
-/// `y = f(x, y)` element by element, for slices of the same length.
 #[inline(always)]
 fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     let (xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact_mut(LANES));
     let rest = xs.remainder();
     for (x, y) in xs.zip(ys.by_ref()) {
-        // SAFETY: both chunks hold eight numbers.
+        // SAFETY: both chunks contain eight numbers.
         unsafe { f(V::load(x.as_ptr()), V::load(y.as_ptr())).store(y.as_mut_ptr()) };
     }
     let (mut x, mut y) = ([0.0; LANES], [0.0; LANES]);
@@ -241,32 +233,28 @@ fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     last.copy_from_slice(&out[..last.len()]);
 }
 
-/// [`dot`] on one thread.
 pub(crate) fn short_dot(a: &[f64], b: &[f64]) -> f64 {
     dot_lanes(Simd::detect(), a, b)
 }
 
-/// `y += a x`.
 pub(crate) fn add_scaled(a: f64, x: &[f64], y: &mut [f64]) {
     add_scaled_lanes(Simd::detect(), a, x, y);
 }
 
-/// `y += x²`, element by element.
 pub(crate) fn add_squares(x: &[f64], y: &mut [f64]) {
     add_squares_lanes(Simd::detect(), x, y);
 }
 
-/// `y *= x`, element by element.
 pub(crate) fn multiply(x: &[f64], y: &mut [f64]) {
     multiply_lanes(Simd::detect(), x, y);
 }
 
-/// The sum of `f(i)` over `0..n`, the same on any number of threads.
+/// Computes the sum of `f(i)` over `0..n`, which is the same on any number of threads.
 pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     sum_chunks(n, |range| range.map(&f).sum())
 }
 
-/// The sum of `f(range)` over ranges that make up `0..n`, the same on any number of threads.
+/// Computes the sum of `f(range)` over ranges that make up `0..n`, which is the same on any number of threads.
 pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let stretch = |c: usize| f(c * CHUNK..((c + 1) * CHUNK).min(n));
     if n <= CHUNK {
@@ -279,7 +267,7 @@ pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f6
     parts.iter().sum()
 }
 
-/// The result of `f` on n copies of `blank`, chunk by chunk, in parallel if it is worth it.
+/// Applies `f` to n copies of `blank`, chunk by chunk, in parallel if n is large enough.
 pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     n: usize,
     blank: T,
@@ -297,7 +285,6 @@ pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     out
 }
 
-/// `f(i)` for `0..n`, in parallel if it is worth it.
 pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     if n <= CHUNK {
         return (0..n).map(f).collect();

@@ -1,4 +1,4 @@
-//! Linear algebra of the dual: one interface to three implementations.
+//! Linear algebra of the dual, as one interface to three implementations.
 //!
 //! | file | regime | factorises |
 //! | --- | --- | --- |
@@ -23,24 +23,24 @@ use narrow::Narrow;
 use sparse::SparseField;
 use wide::Wide;
 
-/// The prior and the design of a model, ready for the solver.
 pub(crate) enum Geometry {
     Wide(Wide),
     Narrow(Narrow),
     Sparse(Box<SparseField>),
 }
 
-/// Number of independent latent variables above which a sparse design makes them a sparse precision.
+/// For more independent latent variables than this, a sparse design makes their precision sparse.
 const MANY: usize = 512;
 
-/// Whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian process
-/// repeat, working with the predictors is still cheaper than factorising the prior.
+/// Returns whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian
+/// process repeat, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
-/// Approximate bytes of a fit's linear algebra; for a sparse precision, from the fill-in of its factor.
+/// Returns the approximate memory of a fit's linear algebra in bytes. For a sparse precision it depends on the fill-in
+/// of the factor.
 ///
 /// # Errors
 /// Fails if the precision cannot be analysed.
@@ -60,7 +60,6 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
 }
 
 impl Geometry {
-    /// Chooses the regime. `signed` requests one that supports negative λ.
     pub(crate) fn new(
         model: &LatentModel,
         signed: bool,
@@ -71,21 +70,22 @@ impl Geometry {
         match &model.prior.covariance {
             // The factor of Q + WᵀΛW has the fill-in of the field's graph, whereas its covariance would be dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
-            // Predictors alone couple independent variables, so their posterior precision is sparse. A dense factor
+            // Only predictors couple independent variables, so their posterior precision is sparse. A dense factor
             // would cost the cube of their number.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
-            // A has the size of the latent variables and also exists for negative λ; B needs square roots of λ.
-            // Otherwise the smaller matrix decides.
+            // A has the size of the latent variables and also exists for negative λ, whereas B needs square roots of λ.
+            // For other models the smaller matrix decides.
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             Covariance::Diagonal(_) if latents < n || signed => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
-            // With a latent variable per predictor, B is no larger than Σ and needs no factor of Σ, which may be singular.
+            // With a latent variable per predictor, B is no larger than Σ. It needs no factor of Σ, which may be
+            // singular.
             Covariance::Dense(sigma) => {
                 narrow::check_semidefinite(sigma, notes)?;
                 Ok(Self::Wide(Wide::new(model)))
@@ -94,8 +94,8 @@ impl Geometry {
         }
     }
 
-    /// Factorises at λ and returns log|I + ΛΣ̃|, for an intrinsic prior of r null directions
-    /// `log|A_λ| − log|Q|₊ − r log 2π`. `None` when the posterior precision is not positive definite.
+    /// Factorises at λ and returns log|I + ΛΣ̃|, or for an intrinsic prior of r null directions `log|A_λ| − log|Q|₊ − r
+    /// log 2π`. The result is `None` if the posterior precision is not positive definite.
     pub(crate) fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
         match self {
             Self::Wide(g) => g.factor(lambda),
@@ -104,7 +104,6 @@ impl Geometry {
         }
     }
 
-    /// diag W A_λ⁻¹ Wᵀ at the factorised λ.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.variances(),
@@ -113,7 +112,6 @@ impl Geometry {
         }
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.posterior_times(x),
@@ -122,7 +120,7 @@ impl Geometry {
         }
     }
 
-    /// m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
+    /// Computes m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,
         model: &LatentModel,
@@ -156,7 +154,6 @@ impl Geometry {
         }
     }
 
-    /// diag V at the factorised λ.
     pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.latent_variances(model),
@@ -165,7 +162,8 @@ impl Geometry {
         }
     }
 
-    /// The derivative of the bound with respect to the prior's covariance at the solved dual, at the factorised λ.
+    /// Computes the derivative of the bound with respect to the prior's covariance, at the solved dual and the
+    /// factorised λ.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,

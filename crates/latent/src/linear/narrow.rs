@@ -13,7 +13,6 @@ use crate::{Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel
 
 /// A square root R of Σ.
 enum Root {
-    /// Lower triangular.
     Dense(Dense),
     Diagonal(Vec<f64>),
 }
@@ -22,13 +21,13 @@ pub(crate) struct Narrow {
     design: Design,
     root: Root,
     latents: usize,
-    /// Cholesky factor of A in the lower triangle.
+    /// The Cholesky factor of A, in the lower triangle.
     factor: Dense,
 }
 
 impl Narrow {
-    /// Factorises Σ. If it is numerically singular, adds the smallest sufficient power of ten times its mean to its
-    /// diagonal, and reports it in a note.
+    /// Factorises Σ. If Σ is numerically singular, adds the smallest sufficient power of ten times its mean to its
+    /// diagonal, and reports this in a note.
     pub(crate) fn new(model: &LatentModel, notes: &mut Vec<String>) -> Result<Self, Error> {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
@@ -47,7 +46,7 @@ impl Narrow {
         })
     }
 
-    /// Rᵀ G R.
+    /// Computes Rᵀ G R.
     fn rotate(&self, mut g: Dense) -> Dense {
         match &self.root {
             Root::Diagonal(r) => {
@@ -68,7 +67,6 @@ impl Narrow {
         }
     }
 
-    /// R x.
     fn root_times(&self, x: &[f64]) -> Vec<f64> {
         match &self.root {
             Root::Diagonal(r) => r.iter().zip(x).map(|(r, x)| r * x).collect(),
@@ -84,7 +82,6 @@ impl Narrow {
         }
     }
 
-    /// Rᵀ x.
     fn root_transposed_times(&self, x: &[f64]) -> Vec<f64> {
         match &self.root {
             Root::Diagonal(_) => self.root_times(x),
@@ -109,7 +106,7 @@ impl Narrow {
         Some(log_determinant(&self.factor))
     }
 
-    /// C = R L⁻ᵀ, so that V = CCᵀ.
+    /// Computes C = R L⁻ᵀ, for which V = CCᵀ.
     pub(crate) fn half(&self) -> Dense {
         // Cᵀ = L⁻¹Rᵀ.
         let n = self.latents;
@@ -121,22 +118,21 @@ impl Narrow {
         super::wide::transpose(&t)
     }
 
-    /// diag S at the factorised λ.
+    /// Computes the diagonal of S at the factorised λ.
     pub(crate) fn variances(&self) -> Vec<f64> {
         design::row_norms(&self.design, &self.half())
     }
 
-    /// diag V at the factorised λ.
+    /// Computes the diagonal of V at the factorised λ.
     pub(crate) fn latent_variances(&self) -> Vec<f64> {
         design::row_norms(&Design::Identity, &self.half())
     }
 
-    /// Variances `|Cᵀ w|²` for the rows w of another design.
+    /// Computes the variances `|Cᵀ w|²` for the rows w of another design.
     pub(crate) fn variances_of(&self, rows: &Design) -> Vec<f64> {
         design::row_norms(rows, &self.half())
     }
 
-    /// V itself.
     pub(crate) fn latent_covariance(&self) -> Dense {
         let half = self.half();
         let mut out = Dense::zeros(half.rows, half.rows);
@@ -150,25 +146,22 @@ impl Narrow {
         out
     }
 
-    /// Σ x over the latent variables.
     pub(crate) fn prior_times(&self, x: &[f64]) -> Vec<f64> {
         self.root_times(&self.root_transposed_times(x))
     }
 
-    /// Σ̃ x.
     pub(crate) fn covariance_times(&self, x: &[f64]) -> Vec<f64> {
         let inner = design::transposed_times_vector(&self.design, self.latents, x);
         design::times(&self.design, &self.prior_times(&inner))
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let inner = design::transposed_times_vector(&self.design, self.latents, x);
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is diag D⁻¹, and `block` has the other entries of D.
-    /// Without `refactor`, A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is diag D⁻¹, and `block` contains the other entries of
+    /// D. Without `refactor`, A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -190,8 +183,8 @@ impl Narrow {
         Some((block.inverse_times(weight, &rest), product))
     }
 
-    /// `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W` in the form of the model's covariance; the second term is
-    /// `R⁻ᵀ(I − A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
+    /// Computes `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W` in the form of the model's covariance. The second term is `R⁻ᵀ(I −
+    /// A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
     pub(crate) fn sensitivity(
         &self,
         model: &LatentModel,
@@ -218,7 +211,6 @@ impl Narrow {
         }
     }
 
-    /// C for prediction: `V = CCᵀ`, and A's factor for solves with it.
     pub(crate) fn solve_latent(&self, x: &[f64]) -> Vec<f64> {
         // V x = R A⁻¹ Rᵀ x.
         let mut inner = self.root_transposed_times(x);
@@ -230,10 +222,12 @@ impl Narrow {
     }
 }
 
-/// The smallest sufficient addition to the diagonal of a singular covariance, relative to its mean variance.
+/// Additions to the diagonal of a singular covariance, relative to its mean variance. The smallest sufficient one is
+/// used.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The lower Cholesky factor of a covariance, with the strict upper triangle zero, and jitter with a note if necessary.
+/// Computes the lower Cholesky factor of a covariance, with a strict upper triangle of zeros. If jitter is necessary, a
+/// note reports it.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
     let scale = mean_variance(sigma);
@@ -258,8 +252,8 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
     Err(indefinite())
 }
 
-/// Checks a covariance that is used without its own factor for negative eigenvalues. Those within the largest jitter
-/// are rounding errors, which the fit tolerates.
+/// Checks a covariance that is used without its own factor for negative eigenvalues. If these are within the largest
+/// jitter, they are rounding errors, which the fit tolerates.
 pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut root = sigma.clone();
     if cholesky(&mut root).is_some() {

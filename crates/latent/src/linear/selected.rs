@@ -1,4 +1,5 @@
-//! Selected inversion: the entries of A⁻¹ on the pattern of its Cholesky factor, after Takahashi, supernode by supernode.
+//! Selected inversion: the entries of A⁻¹ on the pattern of its Cholesky factor, after Takahashi, supernode by
+//! supernode.
 //!
 //! For a supernode with columns J, the rows P below them and the factor's blocks L_JJ and L_PJ, with Y = L_PJ L_JJ⁻¹:
 //! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to supernodes nearer to the root, so supernodes
@@ -11,7 +12,6 @@ use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// The positions of the supernodes in the elimination tree, computed once per pattern.
 pub(crate) struct Order {
     /// Supernodes by depth, roots first.
     levels: Vec<Vec<usize>>,
@@ -44,8 +44,8 @@ impl Order {
         Self { levels, owner }
     }
 
-    /// Position of entry (row, column) of the lower triangle, in permuted numbers, among the factor's values; `None` off
-    /// the pattern.
+    /// Returns the position of entry (row, column) of the lower triangle, with permuted indices, among the factor's
+    /// values. The result is `None` outside the pattern.
     pub(crate) fn position(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -64,7 +64,7 @@ impl Order {
         Some(symbolic.col_ptr_for_val()[s] + (column - begin) * height + local)
     }
 
-    /// The selected inverse, laid out as the factor's values; within diagonal blocks both triangles are set.
+    /// The selected inverse has the layout of the factor's values. Diagonal blocks have both triangles.
     pub(crate) fn invert(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -90,7 +90,6 @@ impl Order {
         z
     }
 
-    /// The values of one supernode, from supernodes nearer to the root.
     fn supernode(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -107,7 +106,7 @@ impl Order {
         let l = MatRef::from_column_major_slice(&factor[values[s]..values[s + 1]], height, cols);
         let l_jj = l.subrows(0, cols);
         let mut out = vec![0.0; height * cols];
-        // (L_JJ L_JJᵀ)⁻¹.
+        // The inverse (L_JJ L_JJᵀ)⁻¹.
         let mut inverse = vec![0.0; cols * cols];
         invert_lower_triangular(
             MatMut::from_column_major_slice_mut(&mut inverse, cols, cols),
@@ -120,7 +119,7 @@ impl Order {
             return out;
         }
         let inner = self.gather(symbolic, z, pattern);
-        // Y = L_PJ L_JJ⁻¹.
+        // The matrix Y = L_PJ L_JJ⁻¹.
         let mut y = vec![0.0; below * cols];
         for j in 0..cols {
             let source = &factor[values[s] + j * height + cols..][..below];
@@ -173,7 +172,7 @@ impl Order {
         out
     }
 
-    /// Z_PP, both triangles, column by column.
+    /// Computes Z_PP with both triangles, column by column.
     fn gather(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -216,7 +215,7 @@ impl Order {
     }
 }
 
-/// The leading square block of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
+/// The leading square block of `out`, whose columns have `height` elements, becomes `(+)= scale · aᵀ b`.
 fn transposed_product(
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,

@@ -23,7 +23,6 @@ use super::{Block, design};
 use crate::{CovarianceSensitivity, Dense, Design, Error, LatentModel, Precision, Sparse};
 use jensen_math::constants::LOG_TWO_PI;
 
-/// Independent latent variables as a precision.
 pub(crate) fn diagonal(variances: &[f64]) -> Precision {
     let mut matrix = Sparse::identity(variances.len());
     for (q, v) in matrix.value.iter_mut().zip(variances) {
@@ -36,13 +35,11 @@ pub(crate) fn diagonal(variances: &[f64]) -> Precision {
     }
 }
 
-/// The contribution of one predictor to A, and the elements of A⁻¹ in its variance.
 struct Terms {
-    /// Predictor n owns the terms `start[n]..start[n + 1]`.
+    /// Predictor n has the terms `start[n]..start[n + 1]`.
     start: Vec<usize>,
-    /// Entry of A's lower triangle.
     entry: Vec<usize>,
-    /// `w_i w_j`.
+    /// The products `w_i w_j`.
     product: Vec<f64>,
     /// The factors, doubled off the diagonal, because an entry also represents its mirror image.
     both: Vec<f64>,
@@ -50,28 +47,24 @@ struct Terms {
 
 pub(crate) struct SparseField {
     precision: Precision,
-    /// Orthonormal columns.
     null_space: Option<Dense>,
-    /// Latent variables that are fixed for the factorisation of an intrinsic Q.
+    /// The latent variables that the factorisation of an intrinsic Q omits.
     ground: Vec<usize>,
-    /// Wᵀ.
     rows: Sparse,
-    /// Lower triangle of A's pattern by columns.
+    /// The lower triangle of A's pattern, by columns.
     col_start: Vec<usize>,
     row: Vec<usize>,
-    /// Q on that pattern.
     base: Vec<f64>,
     terms: Terms,
     symbolic: SymbolicCholesky<usize>,
     order: Order,
     /// Position of every entry of A among the factor's values.
     position: Vec<usize>,
-    /// A's values, then the factor's.
+    /// The values of A, which the factorisation replaces by the factor's.
     values: Vec<f64>,
     factor: Vec<f64>,
-    /// The selected inverse at the factorised λ.
     inverse: Option<Vec<f64>>,
-    /// log|Q|₊ + r log 2π.
+    /// The constant log|Q|₊ + r log 2π.
     reference: f64,
 }
 
@@ -133,7 +126,7 @@ impl SparseField {
         }
     }
 
-    /// `log |N_J N_Jᵀ|`.
+    /// Computes `log |N_J N_Jᵀ|`.
     fn ground_determinant(&self) -> f64 {
         let Some(null) = &self.null_space else {
             return 0.0;
@@ -150,7 +143,6 @@ impl SparseField {
         }
     }
 
-    /// Factorises Q, without some rows and columns if it is intrinsic.
     fn factor_prior(&mut self) -> Result<(), Error> {
         self.values.copy_from_slice(&self.base);
         let grounded = |l: usize| self.ground.contains(&l);
@@ -172,7 +164,6 @@ impl SparseField {
         })
     }
 
-    /// Factorises the matrix in `values`.
     fn factor_values(&mut self) -> Option<()> {
         self.inverse = None;
         let n = self.col_start.len() - 1;
@@ -232,7 +223,6 @@ impl SparseField {
         self.inverse.as_deref().expect("inverted by the caller")
     }
 
-    /// diag W A⁻¹ Wᵀ.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
@@ -244,7 +234,6 @@ impl SparseField {
         })
     }
 
-    /// diag A⁻¹.
     pub(crate) fn latent_variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
@@ -253,7 +242,6 @@ impl SparseField {
             .collect()
     }
 
-    /// A⁻¹ b in place, for the current factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -266,8 +254,8 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ: for independent standard normal
-    /// x, a draw with precision A.
+    /// Computes `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ. If x is independent
+    /// standard normal, the result is a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();
         let mut y = x.to_vec();
@@ -295,8 +283,8 @@ impl SparseField {
         }
     }
 
-    /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse if it contains the needed elements,
-    /// otherwise by a solve per row.
+    /// Computes the variances `w A⁻¹ wᵀ` for rows of another design. They come from the selected inverse if it contains
+    /// the needed elements, and otherwise from a solve per row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -322,22 +310,21 @@ impl SparseField {
         })
     }
 
-    /// Position of entry (i, j) of A⁻¹ in the selected inverse.
+    /// Returns the position of entry (i, j) of A⁻¹ in the selected inverse.
     fn position_of(&self, i: usize, j: usize) -> Option<usize> {
         let (_, inverse) = self.symbolic.perm()?.arrays();
         let (i, j) = (inverse[i], inverse[j]);
         self.order.position(self.supernodes(), i.max(j), i.min(j))
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let mut inner = self.rows.mul(x);
         self.solve_latent(&mut inner);
         self.rows.mul_t(&inner)
     }
 
-    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`, and returns x and Σ̃x (with the null space's share). `weight` is diag
-    /// D⁻¹; without `refactor` A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`, and returns x and Σ̃x (including the part in the null space). `weight`
+    /// is diag D⁻¹. Without `refactor`, A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -355,7 +342,6 @@ impl SparseField {
         Some((x, product))
     }
 
-    /// `A⁻¹ (Q μ + pull)`.
     pub(crate) fn latent_mean(&self, mean: &[f64], pull: &[f64]) -> Vec<f64> {
         let mut b = self.precision.matrix.mul(mean);
         for (b, p) in b.iter_mut().zip(pull) {
@@ -365,7 +351,8 @@ impl SparseField {
         b
     }
 
-    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term if the prior did not give its determinant.
+    /// Computes `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term only if the prior did not give
+    /// its determinant.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -408,7 +395,7 @@ impl SparseField {
         })
     }
 
-    /// Calls `f` with every stored entry of Q in order and the selected inverse there.
+    /// Calls `f` with every stored entry of Q in order, and with the selected inverse there.
     fn over_precision(&self, mut f: impl FnMut(usize, usize, f64)) -> Result<(), Error> {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
@@ -425,7 +412,7 @@ impl SparseField {
     }
 }
 
-/// The lower triangle of the pattern of Q + WᵀW by columns, Q on it, and the terms of every predictor.
+/// Computes the lower triangle of the pattern of Q + WᵀW by columns, Q on it, and the terms of every predictor.
 fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Terms) {
     let n = q.cols;
     let mut columns: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); n];
@@ -483,7 +470,8 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
-/// Bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros including fill-in.
+/// Computes the memory in bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros
+/// including fill-in.
 ///
 /// It counts the pattern during construction, A and the factor with their values and positions, the selected inverse
 /// with the parts of the level being computed, the terms of predictors, and the vectors of a solver.
@@ -511,7 +499,8 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
         Side::Lower,
         SymmetricOrdering::Amd,
         CholeskySymbolicParams {
-            // Below any ratio, because faer's own constant would still treat a diagonal matrix as simplicial.
+            // This threshold is below any ratio, because faer's own constant would still treat a diagonal matrix as
+            // simplicial.
             supernodal_flop_ratio_threshold: SupernodalThreshold(-1.0),
             ..Default::default()
         },
@@ -523,7 +512,6 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
     })
 }
 
-/// Positions in the factor of the entries of A's lower triangle.
 fn positions(
     symbolic: &SymbolicCholesky<usize>,
     supernodes: &SymbolicSupernodalCholesky<usize>,
@@ -560,7 +548,6 @@ fn check_symmetric(q: &Sparse) -> Result<(), Error> {
     ))
 }
 
-/// Orthonormal columns of the same span, after Gram and Schmidt.
 pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
     let mut out = columns.clone();
     let n = columns.rows;
@@ -590,7 +577,7 @@ pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Orthonormal columns of the null space; checks that Q annihilates them.
+/// Computes orthonormal columns of the null space. Fails if Q does not annihilate them.
 fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     let out = orthonormal_columns(null)?;
     let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -607,7 +594,7 @@ fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// r rows of the orthonormal N that are independent, by elimination with complete pivoting.
+/// Finds r independent rows of the orthonormal N, by elimination with complete pivoting.
 pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     let mut work = null.clone();
     let n = work.rows;
@@ -670,7 +657,7 @@ fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
             .iter()
             .all(|&l| q.col(l).1.iter().sum::<f64>().abs() <= 1e-12 * scale);
         if flat {
-            // |1_C|² against the part of 1_C inside the null space.
+            // Compares |1_C|² with the part of 1_C inside the null space.
             let inside: f64 = null.map_or(0.0, |null| {
                 (0..null.cols)
                     .map(|k| {

@@ -1,7 +1,7 @@
 //! Dense linear algebra in observation space, for at most as many predictors as latent variables.
 //!
 //! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0 all computations use the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are at
-//! least 1: `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`, from the inverse of B as `S_ij =
+//! least 1. Then `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`. From the inverse of B, `S_ij =
 //! (δ_ij − B⁻¹_ij) / √(λ_i λ_j)`.
 
 use rayon::prelude::*;
@@ -12,23 +12,22 @@ use super::kernels::{
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, LatentModel};
 
-/// Below this share of the prior precision, `λ Σ̃_nn`, the difference `1 − B⁻¹_nn` is too inaccurate for the variance.
+/// If `λ Σ̃_nn` is below this value, the difference `1 − B⁻¹_nn` is too inaccurate for the variance.
 const WEAK: f64 = 1e-2;
 
-/// Largest number of elements that an element-wise pass handles in one task.
 const FEW: usize = 1 << 17;
 
 pub(crate) struct Wide {
-    /// Σ̃, both triangles.
+    /// Σ̃ with both triangles.
     pub(crate) covariance: Dense,
-    /// Cholesky factor of B in the lower triangle.
+    /// The Cholesky factor of B, in the lower triangle.
     factor: Dense,
-    /// B⁻¹ if `inverted`, otherwise scratch.
+    /// B⁻¹ if `inverted`, and otherwise scratch memory.
     inverse: Dense,
     inverted: bool,
-    /// diag S at the factorised λ, computed on request.
     variances: Option<Vec<f64>>,
-    /// Scratch for the Newton system, kept between steps because fresh pages cost as much as the sums in them.
+    /// Scratch memory for the Newton system. It is kept between steps, because fresh pages cost as much as the sums in
+    /// them.
     hessian: Dense,
     root: Vec<f64>,
 }
@@ -71,7 +70,7 @@ impl Wide {
         Some(log_determinant(&self.factor))
     }
 
-    /// B⁻¹ at the factorised λ; 2n³/3 operations.
+    /// Computes B⁻¹ at the factorised λ, in 2n³/3 operations.
     pub(crate) fn inverse(&mut self) -> &Dense {
         if !self.inverted {
             inverse_into(&self.factor, &mut self.inverse);
@@ -80,7 +79,7 @@ impl Wide {
         &self.inverse
     }
 
-    /// diag S at the factorised λ; n³/3 operations.
+    /// Computes the diagonal of S at the factorised λ, in n³/3 operations.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         if let Some(variances) = &self.variances {
             return variances.clone();
@@ -108,7 +107,7 @@ impl Wide {
         variances
     }
 
-    /// `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight; n² operations.
+    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight, in n² operations.
     fn variance_of(&self, n: usize) -> f64 {
         let mut t: Vec<f64> = self
             .covariance
@@ -125,7 +124,6 @@ impl Wide {
         self.covariance.get(n, n) - dot(&t, &t)
     }
 
-    /// Σ̃ x.
     pub(crate) fn covariance_times(&self, x: &[f64]) -> Vec<f64> {
         symmetric_times(&self.covariance, x)
     }
@@ -195,7 +193,7 @@ impl Wide {
         Some(x)
     }
 
-    /// `Λ^½ B⁻¹ Λ^½ x` at the factorised λ.
+    /// Computes `Λ^½ B⁻¹ Λ^½ x` at the factorised λ.
     pub(crate) fn shrink(&self, x: &[f64]) -> Vec<f64> {
         let mut t: Vec<f64> = x.iter().zip(&self.root).map(|(x, r)| x * r).collect();
         solve(&self.factor, &mut t);
@@ -205,7 +203,6 @@ impl Wide {
         t
     }
 
-    /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.covariance_times(x);
         let down = self.covariance_times(&self.shrink(&out));
@@ -215,7 +212,6 @@ impl Wide {
         out
     }
 
-    /// S itself, at the factorised λ.
     pub(crate) fn posterior_covariance(&mut self) -> Dense {
         let variances = self.variances();
         let n = self.root.len();
@@ -242,7 +238,6 @@ impl Wide {
         out
     }
 
-    /// diag V over the latent variables, at the factorised λ.
     pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         if model.design == Design::Identity {
             return self.variances();
@@ -251,7 +246,8 @@ impl Wide {
         self.reduced_variances(&cross, &prior_variances(model))
     }
 
-    /// `prior_k − |L⁻¹Λ^½ cross_k|²` for the columns of an N × K cross-covariance of predictors with others.
+    /// Computes `prior_k − |L⁻¹Λ^½ cross_k|²` for the columns of an N × K cross-covariance of predictors with other
+    /// variables.
     pub(crate) fn reduced_variances(&self, cross: &Dense, prior: &[f64]) -> Vec<f64> {
         let mut t = cross.clone();
         let n = t.rows;
@@ -268,7 +264,8 @@ impl Wide {
             .collect()
     }
 
-    /// `prior − TᵀT` with `T = L⁻¹Λ^½ cross`: the posterior covariance of others with this prior covariance.
+    /// Computes `prior − TᵀT` with `T = L⁻¹Λ^½ cross`, the posterior covariance of other variables with this prior
+    /// covariance.
     pub(crate) fn reduced_covariance(&self, cross: &Dense, prior: &Dense) -> Dense {
         let mut t = cross.clone();
         let n = t.rows;
@@ -283,7 +280,7 @@ impl Wide {
         out
     }
 
-    /// `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
+    /// Computes `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -320,12 +317,11 @@ impl Wide {
     }
 }
 
-/// The transpose.
 pub(crate) fn transpose(a: &Dense) -> Dense {
     Dense::from_fn(a.cols, a.rows, |i, j| a.get(j, i))
 }
 
-/// Variances of the latent variables under a prior that is not a precision.
+/// The prior must not be a precision.
 pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
@@ -334,7 +330,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     }
 }
 
-/// W Σ, N × L, for a prior that is not a precision.
+/// Computes W Σ, an N × L matrix. The prior must not be a precision.
 pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {
@@ -357,7 +353,7 @@ pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     }
 }
 
-/// Σ̃ = WΣWᵀ, both triangles.
+/// Computes Σ̃ = WΣWᵀ, with both triangles.
 fn predictor_covariance(model: &LatentModel) -> Dense {
     match (&model.design, &model.prior.covariance) {
         (Design::Identity, Covariance::Dense(sigma)) => sigma.clone(),

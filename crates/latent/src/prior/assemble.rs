@@ -1,8 +1,8 @@
 //! Builds a prior and a design from a specification and a table, and queries for other tables.
 //!
-//! With a Gaussian process among the terms, all of them become covariance functions of one process whose latent
-//! variables are the distinct rows. Without one, latent variables of fields, groups and covariates are concatenated and
-//! the design selects from them.
+//! If one of the terms is a Gaussian process, all terms become covariance functions of one process, whose latent
+//! variables are the distinct rows. Otherwise, the latent variables of fields, groups and covariates are concatenated,
+//! and the design selects from them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,6 @@ use crate::{Dense, Design, Error, Prior, Query};
 enum Kind {
     Process {
         process: GaussianProcess,
-        /// The latent variable of each row used.
         latent: Vec<usize>,
     },
     Stack {
@@ -34,33 +33,33 @@ enum Kind {
     },
 }
 
-/// A prior read from text and bound to a table.
+/// A prior from a specification, with its mapping to the rows of a table.
 pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
     graphs: Vec<(String, Graph)>,
-    /// Applied remedies and other notes for the user.
+    /// Notes for the user, such as about remedies that were applied.
     pub notes: Vec<String>,
 }
 
-/// The part of the model that absorbs a shift of all linear predictors.
+/// How the model absorbs a shift of all linear predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// None. There are only effects of covariates.
+    /// No part absorbs it, because there are only effects of covariates.
     None,
-    /// A stationary part, which shrinks the shift.
+    /// A stationary part absorbs it and shrinks it.
     Shrunk,
-    /// A part with unlimited variance.
+    /// A part with unlimited variance absorbs it.
     Free,
 }
 
 impl Level {
-    /// The sum as a whole.
+    /// Determines how the sum of all terms absorbs a shift.
     pub fn of(spec: &Spec) -> Self {
         let mut level = Self::None;
         for call in spec.terms.iter().flatten() {
             let by = call.named.iter().find(|named| named.key.text == "by");
-            // A part that a column scales does not move all predictors alike.
+            // A part that is multiplied by a column does not move all predictors alike.
             if by.is_some_and(|by| by.values.iter().all(|word| word.text != "1")) {
                 continue;
             }
@@ -82,8 +81,8 @@ impl Level {
 /// Builds the prior and the design for some rows of a table, in `units`.
 ///
 /// # Errors
-/// Fails if a word is unknown, a column or file is missing or unsuitable, or terms conflict. The error points into the
-/// text.
+/// Fails if a word is unknown, if a column or file is missing or unsuitable, or if terms conflict. The error points to
+/// the word in the text.
 pub fn assemble(
     spec: &Spec,
     source: &dyn Source,
@@ -143,12 +142,10 @@ pub fn assemble(
     })
 }
 
-/// Whether a term can only be a covariance function.
 fn is_process(call: &Call) -> bool {
     ["gp", "covariance"].contains(&call.name.text.as_str())
 }
 
-/// Rejects a field in a sum with a process.
 fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
     const COVARIANCES: [&str; 3] = ["iid", "fixed", "intercept"];
     for call in spec.terms.iter().flatten() {
@@ -236,8 +233,8 @@ fn make_process(
     Ok((Kind::Process { process, latent }, pieces))
 }
 
-/// The factors of a product, followed by the linear kernels of columns that scale it: x f(t) has the covariance
-/// x x′ k(t, t′).
+/// Returns the factors of a product, followed by the linear kernels of columns that multiply it: x f(t) has the
+/// covariance x x′ k(t, t′).
 fn scaled(term: Vec<Building>) -> Vec<Building> {
     let by = |building: &Building| -> Vec<Building> {
         (building.piece.factors.iter().flatten())
@@ -290,7 +287,6 @@ fn make_stack(
     Ok((Kind::Stack { stack, design }, pieces))
 }
 
-/// Number of independent variables of a reader.
 fn count(reader: &Reader, rows: usize) -> usize {
     match reader {
         Reader::Own => rows,
@@ -304,7 +300,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
 }
 
 impl Assembled {
-    /// The prior.
+    /// Returns the prior.
     pub fn prior(&self) -> &dyn Prior {
         match &self.kind {
             Kind::Process { process, .. } => process,
@@ -312,7 +308,7 @@ impl Assembled {
         }
     }
 
-    /// All hyperparameters, including fixed ones.
+    /// Returns all hyperparameters, including fixed ones.
     pub fn settings(&self) -> Vec<Setting> {
         match &self.kind {
             Kind::Process { process, .. } => process.settings().to_vec(),
@@ -320,7 +316,6 @@ impl Assembled {
         }
     }
 
-    /// The levels of correlated effects where their columns are 0, with the part of each.
     fn levels_at_zero(&self) -> impl Iterator<Item = (&Stack, usize, LevelAtZero<'_>)> {
         let stack = match &self.kind {
             Kind::Process { .. } => None,
@@ -334,7 +329,7 @@ impl Assembled {
         })
     }
 
-    /// Quantities that hyperparameters determine, for reports.
+    /// Returns the quantities that hyperparameters determine, for reports.
     pub fn derived(&self) -> Vec<Derived> {
         self.levels_at_zero()
             .flat_map(|(stack, part, level)| {
@@ -343,7 +338,7 @@ impl Assembled {
             .collect()
     }
 
-    /// The values of [`derived`](Self::derived) at θ.
+    /// Computes the values of [`derived`](Self::derived) at θ.
     ///
     /// # Errors
     /// Fails if θ is out of range.
@@ -355,7 +350,7 @@ impl Assembled {
         Ok(out)
     }
 
-    /// The errors at θ of parts that approximate a process by basis functions, by the part's name.
+    /// Returns the errors at θ of parts that approximate a process by basis functions, with the names of the parts.
     ///
     /// # Errors
     /// Fails if θ is out of range.
@@ -372,12 +367,12 @@ impl Assembled {
         .collect()
     }
 
-    /// Graphs of the parts that have one, by the part's name.
+    /// Returns the graphs of parts that have one, with the names of the parts.
     pub fn graphs(&self) -> &[(String, Graph)] {
         &self.graphs
     }
 
-    /// Latent variables of a Gaussian process; 0 if the prior is sparse.
+    /// Returns the number of latent variables of a Gaussian process, or 0 if the prior is sparse.
     pub fn process_size(&self) -> usize {
         match &self.kind {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
@@ -385,7 +380,7 @@ impl Assembled {
         }
     }
 
-    /// The constraints on each part's flat directions.
+    /// Returns the constraints on each part's flat directions.
     pub fn pins(&self) -> &[Option<Pin>] {
         match &self.kind {
             Kind::Process { .. } => &[],
@@ -393,8 +388,9 @@ impl Assembled {
         }
     }
 
-    /// The part that absorbs a shift of all linear predictors: a common level, otherwise the first part with a flat
-    /// level. `None` under a Gaussian process, whose parts have no separate latent variables.
+    /// Returns the index of the part that absorbs a shift of all linear predictors: a common level, otherwise the first
+    /// part with a flat level. The result is `None` for a Gaussian process, whose parts have no separate latent
+    /// variables.
     pub fn absorbs(&self) -> Option<usize> {
         let Kind::Stack { stack, .. } = &self.kind else {
             return None;
@@ -411,7 +407,7 @@ impl Assembled {
         })
     }
 
-    /// The latent variables of a part that rows depend on.
+    /// Returns the number of latent variables of a part that rows can refer to.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
@@ -422,7 +418,7 @@ impl Assembled {
         }
     }
 
-    /// The numeric columns that the parts use, in the model's units, each once.
+    /// Returns the numeric columns that the parts use, in the model's units and without duplicates.
     pub fn covariates(&self) -> Vec<&Covariate> {
         fn of_piece(piece: &Piece) -> impl Iterator<Item = &Covariate> {
             let read: &[Covariate] = match &piece.reader {
@@ -443,21 +439,21 @@ impl Assembled {
         out
     }
 
-    /// The [covariates](Self::covariates) in some rows, side by side.
+    /// Returns the values of the [covariates](Self::covariates) in some rows, with one column per covariate.
     ///
     /// # Errors
-    /// Fails if a column is missing, or a value in it.
+    /// Fails if a column or one of its values is missing.
     pub fn columns(&self, source: &dyn Source, rows: &[usize]) -> Result<Dense, String> {
         let list: Vec<Covariate> = self.covariates().into_iter().cloned().collect();
         matrix(&list, source, rows)
     }
 
-    /// The parts, in the order of the text.
+    /// Returns the parts, in the order of the specification.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// The mapping from rows to latent variables.
+    /// Returns the mapping from rows to latent variables.
     pub fn design(&self) -> Design {
         match &self.kind {
             Kind::Process { latent, .. } => {
@@ -471,7 +467,6 @@ impl Assembled {
         }
     }
 
-    /// Coordinates of rows of another table for every covariance function.
     fn points(&self, source: &dyn Source, rows: &[usize]) -> Result<Vec<Dense>, Error> {
         let each = self.pieces.iter();
         each.map(|piece| coordinates(&piece.reader, source, rows, None))
@@ -479,8 +474,8 @@ impl Assembled {
             .map_err(Error::Data)
     }
 
-    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` if
-    /// the prior is not a process.
+    /// Returns the prior covariance of rows of another table with each other, which joint draws of a process need. It
+    /// is `None` if the prior is not a process.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -499,7 +494,7 @@ impl Assembled {
         }
     }
 
-    /// The query for rows of another table, and the effects of rows and groups that are not in the fit.
+    /// Builds the query for rows of another table, and the effects of rows and groups that are not in the fit.
     ///
     /// # Errors
     /// Fails if a column is missing or a row lies outside the prior.
@@ -524,18 +519,18 @@ impl Assembled {
     }
 }
 
-/// Effects of rows and groups that are not in the fit. They are independent of all other effects and have the covariance
-/// of their part.
+/// The effects of rows and groups that are not in the fit. They are independent of all other effects and have the
+/// covariance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// For each row, the numbers of independent standard normal variables and the row's weights of them.
+    /// For each row, the indices of independent standard normal variables and their weights in the row's effect.
     pub rows: Vec<Vec<(usize, f64)>>,
-    /// Number of these variables.
+    /// Number of standard normal variables.
     pub variables: usize,
 }
 
 impl Fresh {
-    /// No such effects for the given number of rows.
+    /// Creates an empty set of effects for a number of rows.
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
@@ -543,7 +538,7 @@ impl Fresh {
         }
     }
 
-    /// The new nodes of rows. `roots` has a factor of the covariance of a node's variables for each part.
+    /// `roots` contains for each part a factor of the covariance of a node's variables.
     fn new(fresh: Vec<Vec<New>>, roots: &[Dense]) -> Self {
         let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut out = Self::none(0);
@@ -563,14 +558,14 @@ impl Fresh {
         out
     }
 
-    /// Their contribution to the variance of each row.
+    /// Computes the contribution of the effects to the variance of each row.
     pub fn added(&self) -> Vec<f64> {
         let squares = |own: &Vec<(usize, f64)>| own.iter().map(|(_, w)| w * w).sum();
         self.rows.iter().map(squares).collect()
     }
 }
 
-/// The columns that a specification assigns to a part. They are not inputs of other processes.
+/// Returns the columns that a specification assigns to a part, which are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let columns = call

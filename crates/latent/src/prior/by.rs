@@ -1,24 +1,22 @@
-//! Terms scaled by columns: with `by=x` a row reads x times a term's variable, and with `by=(1, x)` a node has a variable
-//! for each element of the list.
+//! Terms that are multiplied by columns. With `by=x`, the effect of a row is x times a term's variable. With `by=(1,
+//! x)`, a node has a variable for each element of the list.
 
 use super::inputs::{Covariate, Source, fill};
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// The factors of a term's variables in a row, one variable per node and factor; `None` is 1.
+/// The factors of a term's variables in a row, with one variable per node and factor. `None` means the factor 1.
 pub type Factors = Vec<Option<Covariate>>;
 
-/// The factors of a term without `by=`.
 pub(super) fn plain() -> Factors {
     vec![None]
 }
 
-/// The name of a factor.
 pub(super) fn name(factor: &Option<Covariate>) -> String {
     factor.as_ref().map_or("1".to_owned(), Covariate::name)
 }
 
-/// The values of factors in some rows; `None` for a factor of 1.
+/// Returns the values of factors in some rows, with `None` for a factor of 1.
 pub(super) fn values(
     factors: &[Option<Covariate>],
     source: &dyn Source,
@@ -36,14 +34,13 @@ pub(super) fn values(
 }
 
 impl Builder<'_, '_> {
-    /// Whether the term has no `by=`.
     pub(super) fn is_plain(&self) -> bool {
         self.known.list("by").is_none()
     }
 
-    /// The factors of the term, in the model's units: root mean squares, which measure how much rows vary with the
-    /// variables. Next to a level, columns are centred, because this changes only what the level refers to. Elsewhere
-    /// centring would change the model.
+    /// Returns the factors of the term, in the model's units. These are root mean squares, which measure how much rows
+    /// vary with the variables. Next to a level, columns are centred, because this changes only the meaning of the
+    /// level. Elsewhere centring would change the model.
     pub(super) fn factors(&self) -> Result<Factors, SpecError> {
         let known = self.known;
         let Some(words) = known.list("by") else {

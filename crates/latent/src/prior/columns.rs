@@ -12,8 +12,8 @@ use super::term::Builder;
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
-    /// The covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level, and so are
-    /// copies of other columns.
+    /// Returns the covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level. Copies
+    /// of other columns are also omitted.
     pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let words = known.words();
@@ -57,11 +57,12 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A covariate in the model's units; `None` for a column that is redundant given the model's level.
+    /// Returns a covariate in the model's units. The result is `None` for a column that is redundant given the model's
+    /// level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
-        // The level does not absorb a shift of a column that another column scales.
+        // The level does not absorb a shift of a column that another column multiplies.
         let centred = units.centred && self.is_plain();
         let own = spread(centred || self.level && self.is_plain())?;
         let Some((centre, scale)) = own else {
@@ -77,7 +78,7 @@ impl Builder<'_, '_> {
     /// Removes columns that are copies of others up to their unit, and returns their names.
     fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
         let rows = self.rows;
-        // In standard deviations from the mean, and with one sign.
+        // Columns are compared in standard deviations from the mean, with one sign.
         let standard = |covariate: &Covariate| -> Result<Vec<f64>, String> {
             let measured = covariate.measured(self.source, rows, self.level && self.is_plain())?;
             let (centre, scale) = measured.unwrap_or((0.0, 1.0));
@@ -100,7 +101,7 @@ impl Builder<'_, '_> {
         let mut kept = Vec::with_capacity(list.len());
         for covariate in list.drain(..) {
             let values = standard(&covariate)?;
-            // Few columns share their first values, so only those are compared in full.
+            // Few columns share their first values, so only these are compared in full.
             let key = values
                 .iter()
                 .take(8)
@@ -120,7 +121,7 @@ impl Builder<'_, '_> {
         Ok(twins)
     }
 
-    /// The inputs of a Gaussian process: named ones, otherwise all columns without another part.
+    /// The inputs are the named columns, or without names all columns that have no other role.
     pub(super) fn inputs(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let columns: Vec<String> = match known.list("on") {
@@ -156,10 +157,10 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs: a common one at the
-    /// root of the summed variances; with `ard`, one per column at its standard deviation times the root of their
-    /// number. If a common lengthscale applies to several columns and the user gives none, its unit is each column's
-    /// standard deviation.
+    /// Returns lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs. A common
+    /// lengthscale starts at the root of the summed variances. With `ard`, the lengthscale of a column starts at its
+    /// standard deviation times the root of the number of columns. If a common lengthscale applies to several columns
+    /// and the user gives none, its unit is each column's standard deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],
@@ -236,7 +237,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The names of columns, at most five of them: `the column a`, `the columns a, b`.
+/// Lists at most five names, as in `the column a` or `the columns a, b`.
 fn named(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
     match names.len() {

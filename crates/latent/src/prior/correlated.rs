@@ -1,11 +1,12 @@
-//! Correlated effects of groups, such as an intercept and a slope of each: z_g ~ N(0, Σ), independent over groups.
+//! Correlated effects of groups, such as an intercept and a slope for each group: z_g ~ N(0, Σ), independent over
+//! groups.
 //!
-//! Σ = D R D with the standard deviations D and a correlation matrix R = L Lᵀ. The hyperparameters are the variances and
-//! the canonical partial correlations c_ij of variables i > j given the variables before j (Lewandowski, Kurowicka and
-//! Joe 2009): `L_ij = c_ij Π_{l<j} √(1 − c_il²)` and `L_ii = Π_{l<i} √(1 − c_il²)`, so that any c in (−1, 1) gives a
-//! correlation matrix. Those of the first variable are plain correlations. Under an LKJ prior of shape η they are
-//! independent, each with a density proportional to (1 − c²)^(a−1), a = η + (k − 2 − j)/2, for k variables numbered from
-//! 0.
+//! Σ = D R D with the standard deviations D and a correlation matrix R = L Lᵀ. The hyperparameters are the variances
+//! and the canonical partial correlations c_ij of variables i > j given the variables before j (Lewandowski, Kurowicka
+//! and Joe 2009): `L_ij = c_ij Π_{l<j} √(1 − c_il²)` and `L_ii = Π_{l<i} √(1 − c_il²)`, so that any c in (−1, 1) gives
+//! a correlation matrix. The partial correlations with the first variable are plain correlations. Under an LKJ prior of
+//! shape η they are independent, each with a density proportional to (1 − c²)^(a−1), a = η + (k − 2 − j)/2, for k
+//! variables numbered from 0.
 
 use super::by;
 use super::field::{Coefficients, Field, FieldKind};
@@ -14,19 +15,18 @@ use super::setting::Setting;
 use crate::linear::kernels::dot;
 use crate::{Dense, Error, PriorDensity, Range};
 
-/// Pairs of variables (i, j), i > j, in the order of their hyperparameters.
+/// Returns pairs of variables (i, j) with i > j, in the order of their hyperparameters.
 pub(super) fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (1..size).flat_map(|i| (0..i).map(move |j| (i, j)))
 }
 
-/// The prior of the partial correlation with variable `j`, if R has an LKJ prior of this shape.
+/// Returns the prior of the partial correlation with variable `j`, if R has an LKJ prior of this shape.
 pub(super) fn partial_prior(shape: f64, size: usize, j: usize) -> PriorDensity {
     PriorDensity::Lkj {
         shape: shape + 0.5 * (size as f64 - 2.0 - j as f64),
     }
 }
 
-/// The row-wise factor L of R, lower triangular.
 fn correlation_root(size: usize, partial: &[f64]) -> Dense {
     let mut root = Dense::zeros(size, size);
     let mut at = partial.iter();
@@ -42,7 +42,7 @@ fn correlation_root(size: usize, partial: &[f64]) -> Dense {
     root
 }
 
-/// The factor D L of Σ.
+/// Computes the factor D L of Σ.
 pub(super) fn root(size: usize, values: &[f64]) -> Dense {
     let mut root = correlation_root(size, &values[size..]);
     for column in root.data.chunks_mut(size) {
@@ -54,7 +54,6 @@ pub(super) fn root(size: usize, values: &[f64]) -> Dense {
     root
 }
 
-/// The inverse of a lower triangular matrix.
 fn inverse(root: &Dense) -> Dense {
     let n = root.rows;
     let mut out = Dense::zeros(n, n);
@@ -67,7 +66,6 @@ fn inverse(root: &Dense) -> Dense {
     out
 }
 
-/// Σ⁻¹ as coefficients of the field's terms, for `groups` groups.
 pub(super) fn coefficients(groups: f64, size: usize, values: &[f64]) -> Coefficients {
     let (variances, partial) = values.split_at(size);
     let upward = inverse(&root(size, values));
@@ -89,8 +87,8 @@ pub(super) fn coefficients(groups: f64, size: usize, values: &[f64]) -> Coeffici
         }));
         by_determinant.push(-groups / variance);
     }
-    // d log |Σ| / dc = −2c/(1 − c²). A change dc of c_aj moves row a of D L by δ, and Σ⁻¹ by −(p qᵀ + q pᵀ), with p = Σ⁻¹ e_a and
-    // q = Σ⁻¹ D L δ.
+    // d log |Σ| / dc = −2c/(1 − c²). A change dc of c_aj changes row a of D L by δ, and Σ⁻¹ by −(p qᵀ + q pᵀ), with p =
+    // Σ⁻¹ e_a and q = Σ⁻¹ D L δ.
     let whole = root(size, values);
     for ((a, j), c) in pairs(size).zip(partial) {
         let left = (1.0 - c) * (1.0 + c);
@@ -129,30 +127,29 @@ pub(super) fn coefficients(groups: f64, size: usize, values: &[f64]) -> Coeffici
 /// A quantity that hyperparameters determine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived {
-    /// Its name in tables.
+    /// The name in tables.
     pub name: String,
-    /// Its range.
+    /// The range of values.
     pub range: Range,
     /// The value in the table's units that equals 1 in the model.
     pub unit: f64,
 }
 
-/// The level of a group where all columns are 0. In the model it is the level at the means of the columns.
+/// The level of a group where all columns are 0. In the model, the level refers to the means of the columns.
 pub(super) struct LevelAtZero<'a> {
     factors: &'a [Option<Covariate>],
-    /// The number of the level.
     level: usize,
 }
 
 impl<'a> LevelAtZero<'a> {
-    /// `None` unless there is a level and a column that is centred.
+    /// The result is `None` unless there is a level and a centred column.
     pub(super) fn of(factors: &'a [Option<Covariate>]) -> Option<Self> {
         let level = factors.iter().position(Option::is_none)?;
         let centred = factors.iter().flatten().any(|c| c.centre != 0.0);
         centred.then_some(Self { factors, level })
     }
 
-    /// Its variance and its correlations with the slopes.
+    /// Returns the variance of the level, and its correlations with the slopes.
     pub(super) fn quantities(&self, label: &str, settings: &[Setting]) -> Vec<Derived> {
         let columns: Vec<String> = (self.factors.iter().flatten())
             .map(|c| format!("{}=0", c.name()))
@@ -173,14 +170,13 @@ impl<'a> LevelAtZero<'a> {
         .collect()
     }
 
-    /// Their values for values of the hyperparameters.
     pub(super) fn values(&self, values: &[f64]) -> Vec<f64> {
         let size = self.factors.len();
         let root = root(size, values);
         let weights: Vec<f64> = (self.factors.iter())
             .map(|factor| factor.as_ref().map_or(1.0, |c| -c.centre / c.scale))
             .collect();
-        // Rows of the factor of a covariance.
+        // The rows of the factor of a covariance.
         let zero: Vec<f64> = (0..size).map(|j| dot(root.col(j), &weights)).collect();
         let variance = dot(&zero, &zero);
         let correlation = |i: usize| {
@@ -195,8 +191,8 @@ impl<'a> LevelAtZero<'a> {
 }
 
 impl Field {
-    /// `size` correlated variables in each of `groups` groups, variable i of group g at `g · size + i`. `settings` are the
-    /// variances, then the partial correlations in the order of [`pairs`].
+    /// Returns `size` correlated variables in each of `groups` groups. Variable i of group g is at `g · size + i`.
+    /// `settings` are the variances, followed by the partial correlations in the row order of the lower triangle.
     ///
     /// # Errors
     /// Fails if there is no group.
@@ -224,7 +220,7 @@ impl Field {
         )
     }
 
-    /// The factor of the covariance of a group that the rows do not have, if groups are independent.
+    /// Returns the factor of the covariance of a group that the rows do not contain, if groups are independent.
     pub(super) fn new_group(&self, values: &[f64]) -> Option<Dense> {
         match self.family {
             FieldKind::Correlated { size, .. } => Some(root(size, values)),

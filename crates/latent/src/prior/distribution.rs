@@ -1,23 +1,22 @@
-//! Priors of hyperparameters as text: `variance~pc(3, 0.01)`.
+//! Priors of hyperparameters in text form, such as `variance~pc(3, 0.01)`.
 
 use super::spec::{Named, Word};
 use crate::density::{PriorDensity, Tail};
 
-/// A prior that the user wrote.
+/// A prior that the user specified.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
     /// The penalised-complexity prior with this tail.
     Tail {
-        /// A large value, or a small one for a length.
+        /// A large value, or a small value for a length.
         at: f64,
-        /// The probability of a value beyond it.
+        /// The probability of a value beyond `at`.
         probability: f64,
     },
     /// Another density.
     Density(PriorDensity),
 }
 
-/// A word for a prior.
 struct PriorRow {
     name: &'static str,
     usage: &'static str,
@@ -94,10 +93,10 @@ const ROWS: [PriorRow; 7] = [
 ];
 
 impl Distribution {
-    /// The prior that an argument names; `None` if it gives a number.
+    /// Parses the prior in an argument. The result is `None` if the argument is a number.
     ///
     /// # Errors
-    /// The error names the wrong word and the reason.
+    /// Fails with the wrong word and the reason.
     pub fn of(named: &Named) -> Result<Option<Self>, (&Word, String)> {
         let word = match named.values.as_slice() {
             [word] if !named.arguments.is_empty() => word,
@@ -140,7 +139,8 @@ impl Distribution {
         Ok(Some((row.make)(&numbers)))
     }
 
-    /// The density of a hyperparameter with such a tail, in units of `unit`.
+    /// Returns the density of a hyperparameter in units of `unit`. `tail` is the quantity that defines a
+    /// penalised-complexity prior.
     pub fn density(&self, tail: Tail, unit: f64) -> PriorDensity {
         let density = match self {
             Self::Tail { at, probability } => tail.density(*at, *probability),

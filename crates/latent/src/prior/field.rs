@@ -1,4 +1,5 @@
-//! Gaussian Markov random fields: precisions `Q(θ) = Σ_k c_k(θ) S_k` with fixed sparse S_k on one pattern.
+//! Gaussian Markov random fields. A field has the precision `Q(θ) = Σ_k c_k(θ) S_k`, where the sparse matrices S_k are
+//! fixed and share one pattern.
 //!
 //! | family | Q | θ | null space |
 //! | --- | --- | --- | --- |
@@ -11,9 +12,9 @@
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
-//! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian gives them no level. References: Rue and
-//! Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2, unit cells, Neumann
-//! borders).
+//! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian does not determine their level.
+//! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
+//! unit cells, Neumann borders).
 
 use std::sync::Arc;
 
@@ -28,26 +29,24 @@ use crate::{
     Structure,
 };
 
-/// The dependence of the coefficients and of the determinant on θ.
 #[derive(Clone, Debug)]
 pub(super) enum FieldKind {
-    /// One structure matrix of this rank times τ, and the kind of random walk if it is one.
+    /// A single structure matrix of this rank, times τ.
     Scaled { rank: f64, walk: Option<Walk> },
-    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field
-    /// alone, whose eigenvalues determine the prior of φ.
+    /// The terms are I on the first half, minus the coupling of the halves, I on the second half, and R. The
+    /// eigenvalues of the scaled field determine the prior of φ.
     Bym2 { nodes: f64, scaled: Box<Field> },
-    /// Terms: the identity; the identity without both ends; the path's adjacency.
+    /// The terms are the identity, the identity without both ends, and the adjacency matrix of the path.
     Ar1 { nodes: f64 },
-    /// Terms: the elements of a group's precision, for all groups.
+    /// The terms are the elements of a group's precision matrix, for all groups.
     Correlated { groups: f64, size: usize },
-    /// Terms: I, R, R². Eigenvalues of R if known.
+    /// The terms are I, R and R².
     Spde {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
     },
 }
 
-/// A random walk over nodes in a row, or on a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     order: i32,
@@ -56,7 +55,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The logarithm of the product of the non-zero eigenvalues of DᵀD, which is |DDᵀ|.
+    /// Computes the logarithm of the product of the non-zero eigenvalues of DᵀD, which equals |DDᵀ|.
     fn log_determinant(self) -> f64 {
         let n = self.nodes as f64;
         match (self.order, self.cyclic) {
@@ -74,14 +73,11 @@ impl Walk {
     }
 }
 
-/// Number of nodes of the walk whose spread is extrapolated to longer ones by a power of the length.
 const SHORT_WALK: usize = 100;
 
-/// Coefficients c_k, their derivatives with respect to every hyperparameter, and the same for the terms of log |Q|₊
-/// that depend on θ.
+/// The coefficients c_k and the parts of log |Q|₊ that depend on θ, with their derivatives by every hyperparameter.
 pub(super) struct Coefficients {
     pub(super) value: Vec<f64>,
-    /// One list per hyperparameter.
     pub(super) slope: Vec<Vec<f64>>,
     pub(super) log_determinant: Option<(f64, Vec<f64>)>,
 }
@@ -91,9 +87,7 @@ pub(super) struct Coefficients {
 pub struct Field {
     pub(super) family: FieldKind,
     settings: Vec<Setting>,
-    /// The common pattern.
     pub(super) pattern: Sparse,
-    /// Values of each S_k on it.
     terms: Vec<Vec<f64>>,
     null_space: Option<Dense>,
     /// The part of log |Q|₊ that does not depend on θ.
@@ -102,18 +96,16 @@ pub struct Field {
 
 type Triplets = Vec<(usize, usize, f64)>;
 
-/// Logits of shares at which their distance is computed.
 const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// The first of them at which the divergence, which is a difference, is accurate.
+/// Number of shares for which the divergence suffers from cancellation.
 const SMALL_SHARES: usize = 6;
 
-/// Relative size below which the row sum of a user's matrix is treated as 0.
+/// Relative size below which the row sum of a user's matrix counts as 0.
 const FLAT: f64 = 1e-12;
 
-/// The graph Laplacian. Nodes without neighbours get a 1.
 fn laplacian(graph: &Graph) -> Triplets {
     let mut entries = Vec::new();
     for i in 0..graph.nodes() {
@@ -124,7 +116,6 @@ fn laplacian(graph: &Graph) -> Triplets {
     entries
 }
 
-/// Indicators of the components with at least two nodes.
 fn levels(graph: &Graph) -> Dense {
     let (label, count) = graph.components();
     let mut sizes = vec![0; count];
@@ -146,7 +137,6 @@ fn levels(graph: &Graph) -> Dense {
     null
 }
 
-/// Adds `weight · ddᵀ` for a difference d given by its entries.
 fn add_square(entries: &mut Triplets, weight: f64, difference: &[(usize, f64)]) {
     for (i, a) in difference {
         for (j, b) in difference {
@@ -160,7 +150,8 @@ fn precision_setting(given: Option<f64>) -> Setting {
 }
 
 impl Field {
-    /// An intrinsic field over a graph: neighbours differ by N(0, 1/τ) (RW1 on a path, ICAR on regions).
+    /// Returns an intrinsic field over a graph, in which neighbours differ by N(0, 1/τ) (RW1 on a path, ICAR on
+    /// regions).
     ///
     /// # Errors
     /// Fails if the graph has no node or no edge.
@@ -180,7 +171,7 @@ impl Field {
         )
     }
 
-    /// First differences along a path or a ring of nodes.
+    /// Returns a random walk of first order along a path or a ring of nodes.
     ///
     /// # Errors
     /// Fails if there are fewer than two nodes (a ring: three).
@@ -206,7 +197,7 @@ impl Field {
         )
     }
 
-    /// Second differences along a path or a ring of nodes.
+    /// Returns a random walk of second order along a path or a ring of nodes.
     ///
     /// # Errors
     /// Fails if there are fewer than three nodes (a ring: four).
@@ -235,7 +226,7 @@ impl Field {
         Self::scaled(nodes, entries, null, precision, Some(walk))
     }
 
-    /// The discrete thin plate on a grid: second differences along both axes and across.
+    /// Returns the discrete thin plate on a grid, which penalises second differences along both axes and across.
     ///
     /// # Errors
     /// Fails if the grid, or a part separated from it by empty cells, is too narrow for second differences.
@@ -277,8 +268,9 @@ impl Field {
         })
     }
 
-    /// A field whose precision is τ times a symmetric matrix. If its rows sum to 0 over a whole connected component, it
-    /// is intrinsic and flat in that component's level. Otherwise it must be positive definite.
+    /// Returns a field whose precision is τ times a symmetric matrix. If its rows sum to 0 over a whole connected
+    /// component, the field is intrinsic and flat in the level of that component. Otherwise the matrix must be positive
+    /// definite.
     ///
     /// # Errors
     /// Fails if the matrix is not square, not symmetric, or not positive definite except for these levels.
@@ -341,10 +333,9 @@ impl Field {
         Ok(field)
     }
 
-    /// log |Q|₊ of the pattern's values, by sparse factorisation.
     fn log_determinant(&self) -> Result<f64, Error> {
         let nodes = self.pattern.rows;
-        // The dual's determinant once with and once without the prior's: their difference is the prior's.
+        // The prior's log determinant is the difference between the dual's determinant with it and without it.
         let factor = |log_determinant: Option<f64>| {
             Geometry::new(
                 &self.alone(self.pattern.clone(), log_determinant),
@@ -357,7 +348,6 @@ impl Field {
         Ok(factor(Some(0.0))? - factor(None)?)
     }
 
-    /// A model that consists only of the field, with this precision.
     pub(super) fn alone(&self, matrix: Sparse, log_determinant: Option<f64>) -> LatentModel {
         let nodes = matrix.rows;
         LatentModel {
@@ -376,8 +366,8 @@ impl Field {
         }
     }
 
-    /// BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with independent v, and u the intrinsic field scaled to a generalised
-    /// variance of 1 in each component. Latent variables: the sum first, then u.
+    /// Returns BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with independent v, and with the intrinsic field u scaled to a
+    /// generalised variance of 1 in each component. The latent variables are the sums, followed by u.
     ///
     /// # Errors
     /// Fails if the graph has no edges.
@@ -409,9 +399,9 @@ impl Field {
                 Vec::new(),
             )?
         };
-        // As for a single structure matrix, the pattern has its values.
+        // The other constructors store the values of a single structure matrix in the pattern, too.
         scaled.pattern.value = scaled.terms[0].clone();
-        // log |cR|₊ adds (size − 1) log c per component, or log c for a node without neighbours.
+        // log |cR|₊ contains (size − 1) log c for each component, and log c for each node without neighbours.
         let mut sizes = vec![0usize; count];
         label.iter().for_each(|c| sizes[*c] += 1);
         let growth: f64 = sizes
@@ -436,8 +426,8 @@ impl Field {
             },
             vec![precision_setting(precision), share],
         )?;
-        // u is constant within a component and the sum follows it by an amount that depends on θ, so the second half is
-        // fixed here.
+        // A shift of u within a component also shifts the sum, by an amount that depends on θ. Only the second half is
+        // therefore fixed here.
         field.null_space = (levels.cols > 0).then(|| {
             Dense::from_fn(2 * n, levels.cols, |i, j| {
                 if i < n { 0.0 } else { levels.get(i - n, j) }
@@ -447,7 +437,7 @@ impl Field {
         Ok(field)
     }
 
-    /// A stationary first-order autoregression along a path, parameterised by the marginal variance.
+    /// Returns a stationary first-order autoregression along a path, parameterised by its marginal variance.
     ///
     /// # Errors
     /// Fails if there are fewer than two nodes.
@@ -476,8 +466,8 @@ impl Field {
         )
     }
 
-    /// A Matérn-like stationary field on a grid: the distance at which the correlation has fallen to about 0.14, in
-    /// cells, and the marginal variance far from the border.
+    /// Returns a stationary field on a grid that resembles a Matérn field. Its hyperparameters are the distance in
+    /// cells at which the correlation has fallen to about 0.14, and the marginal variance far from the border.
     ///
     /// # Errors
     /// Fails if the grid has a single cell.
@@ -559,22 +549,22 @@ impl Field {
         })
     }
 
-    /// Number of latent variables.
+    /// Returns the number of latent variables.
     pub fn len(&self) -> usize {
         self.pattern.rows
     }
 
-    /// Whether it has no latent variables.
+    /// Whether the field has no latent variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hyperparameters, including fixed ones.
+    /// Returns the hyperparameters, including fixed ones.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// Sets the prefix of the names, such as `icar` in `icar.precision`.
+    /// Sets the prefix of the hyperparameters' names, such as `icar` in `icar.precision`.
     #[must_use]
     pub fn named(mut self, prefix: &str) -> Self {
         for setting in &mut self.settings {
@@ -583,7 +573,6 @@ impl Field {
         self
     }
 
-    /// Whether the solver computes log |Q|₊.
     pub(super) fn hides_determinant(&self) -> bool {
         matches!(
             self.family,
@@ -594,13 +583,12 @@ impl Field {
         )
     }
 
-    /// Whether the stated determinant is that of a product of conditional densities, whose flat directions depend on θ,
-    /// and so not that of Q itself.
+    /// Returns whether the stated determinant is that of a product of conditional densities. It then differs from the
+    /// determinant of Q, because the flat directions depend on θ.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
     }
 
-    /// The settings, for changes of starting values and of the free ones.
     pub(super) fn settings_mut(&mut self) -> &mut [Setting] {
         &mut self.settings
     }
@@ -692,13 +680,12 @@ impl Field {
         }
     }
 
-    /// The columns that span the flat directions, apart from those that θ determines. They need not be orthogonal, and
-    /// are the same for every θ.
+    /// The columns span the flat directions, except for directions that θ determines. They need not be orthogonal.
     pub(super) fn flat(&self) -> Option<&Dense> {
         self.null_space.as_ref()
     }
 
-    /// The latent variables that rows depend on: all, or the first half for BYM2.
+    /// Returns the number of latent variables that rows can refer to: all, or the first half for BYM2.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -706,8 +693,8 @@ impl Field {
         }
     }
 
-    /// The generalised variance (the geometric mean of marginal variances) at a precision of 1 (Sørbye and Rue 2014).
-    /// It excludes the flat directions of intrinsic parts.
+    /// Computes the generalised variance, the geometric mean of the marginal variances, at a precision of 1 (Sørbye and
+    /// Rue 2014). It excludes the flat directions of intrinsic fields.
     pub fn spread(&self) -> Result<f64, Error> {
         match &self.family {
             FieldKind::Scaled {
@@ -727,10 +714,8 @@ impl Field {
         }
     }
 
-    /// The prior of a hyperparameter. A statement of its row about a standard deviation refers to that of the field.
-    ///
-    /// # Errors
-    /// Fails if the field cannot be factorised.
+    /// Returns the prior of a hyperparameter. If its row specifies a prior of a standard deviation, this is the
+    /// standard deviation of the field.
     pub(super) fn prior(
         &self,
         hyper: &Hyper,
@@ -758,9 +743,10 @@ impl Field {
         }
     }
 
-    /// The logarithm of √(2 KLD) between BYM2 with a share φ of the structured part and without, over the logit of φ: with the
-    /// eigenvalues γ of the scaled field's covariance `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`, whose determinant is
-    /// `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat directions.
+    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a
+    /// share φ of the structured part from BYM2 without it. With the eigenvalues γ of the scaled field's covariance,
+    /// `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat
+    /// directions.
     fn distance(&self) -> Result<Curve, Error> {
         let FieldKind::Bym2 { nodes, scaled } = &self.family else {
             return Err(Error::Prior("only BYM2 has a share `phi`".to_owned()));
@@ -788,7 +774,7 @@ impl Field {
                     matrix.value[k] = rest * unit.terms[0][k] + own;
                 }
             }
-            // log |(1−φ)cR + φI|, because the stated determinant is set to 1.
+            // This is log |(1−φ)cR + φI|, because the stated determinant is set to 1.
             let determinant =
                 Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
                     .factor(&vec![0.0; n])
@@ -808,7 +794,6 @@ impl Field {
         Ok(Curve::new(FIRST_SHARE, SHARE_STEP, values.collect()))
     }
 
-    /// The null space at θ.
     fn null_space(&self, values: &[f64]) -> Option<Dense> {
         let mut null = self.null_space.clone()?;
         if let FieldKind::Bym2 { nodes, .. } = &self.family {

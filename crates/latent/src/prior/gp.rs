@@ -1,4 +1,4 @@
-//! Gaussian processes: sums of products of covariance functions on the rows of a table.
+//! Gaussian processes, whose covariance is a sum of products of covariance functions on the rows of a table.
 
 use super::kernel::{Kernel, Shape, for_blocks, sum_blocks};
 use super::setting::{self, Setting};
@@ -10,13 +10,13 @@ use crate::{
 /// A covariance function with its hyperparameters and the coordinates of the latent variables.
 #[derive(Clone, Debug)]
 pub struct Factor {
-    /// Its form.
+    /// The shape of the covariance function.
     pub shape: Shape,
-    /// The variance; `None` is 1.
+    /// The variance, or `None` for a variance of 1.
     pub variance: Option<Setting>,
-    /// Lengthscales: none, one, or one per coordinate.
+    /// The lengthscales: none, one, or one per coordinate.
     pub lengthscales: Vec<Setting>,
-    /// One row per latent variable, one column per coordinate.
+    /// The coordinates of the latent variables, with one row per latent variable and one column per coordinate.
     pub points: Dense,
 }
 
@@ -38,20 +38,20 @@ impl Factor {
     }
 }
 
-/// z ~ N(0, Σ) with Σ a sum of products of covariance functions between the latent variables' points.
+/// A Gaussian process z ~ N(0, Σ), where Σ is a sum of products of covariance functions between the points of the
+/// latent variables.
 #[derive(Clone, Debug)]
 pub struct GaussianProcess {
-    /// Terms of the sum, each the factors of a product.
     terms: Vec<Vec<Factor>>,
     settings: Vec<Setting>,
     latents: usize,
 }
 
 impl GaussianProcess {
-    /// The process with these terms of its covariance.
+    /// Creates the process from the terms of its covariance.
     ///
     /// # Errors
-    /// Fails if there is no term, or terms have different numbers of points.
+    /// Fails if there is no term, or if terms have different numbers of points.
     pub fn new(terms: Vec<Vec<Factor>>) -> Result<Self, Error> {
         let mut factors = terms.iter().flatten();
         let latents = factors.next().map_or(0, |f| f.points.rows);
@@ -73,18 +73,18 @@ impl GaussianProcess {
         })
     }
 
-    /// The factors in their order.
+    /// Returns the factors of all terms in order.
     pub fn factors(&self) -> impl Iterator<Item = &Factor> {
         self.terms.iter().flatten()
     }
 
-    /// All hyperparameters, including fixed ones.
+    /// Returns all hyperparameters, including fixed ones.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// The kernels of the terms at `values`, between the points in `rows` and `columns` for each factor; by default the
-    /// latent variables' own points.
+    /// Returns the kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. The
+    /// default for both is the latent variables' own points.
     fn kernels<'a>(
         &self,
         values: &'a [f64],
@@ -125,10 +125,11 @@ impl GaussianProcess {
         sum
     }
 
-    /// Covariances with new points; `points` has one matrix per factor, in the order of [`factors`](Self::factors).
+    /// Computes covariances with new points. `points` has one matrix per factor, in the order of
+    /// [`factors`](Self::factors).
     ///
     /// # Errors
-    /// Fails if θ is outside its range, or the points have other coordinates than the latent variables.
+    /// Fails if θ is outside its range, or if the points have other coordinates than the latent variables.
     pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;
@@ -148,10 +149,11 @@ impl GaussianProcess {
         })
     }
 
-    /// Covariances of new points with each other; `points` as for [`query`](Self::query).
+    /// Computes covariances of new points with each other. `points` has one matrix per factor, as for
+    /// [`query`](Self::query).
     ///
     /// # Errors
-    /// As for [`query`](Self::query).
+    /// Fails as [`query`](Self::query) does.
     pub fn between(&self, theta: &[f64], points: &[Dense]) -> Result<Dense, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;
@@ -159,7 +161,7 @@ impl GaussianProcess {
         Ok(Self::assemble(&kernels, rows, rows))
     }
 
-    /// Number of new points, if their coordinates match those of the latent variables.
+    /// Returns the number of new points, if their coordinates match those of the latent variables.
     fn check(&self, points: &[Dense]) -> Result<usize, Error> {
         let rows = points.first().map_or(0, |p| p.rows);
         let fits = points.len() == self.factors().count()
@@ -206,7 +208,7 @@ impl Prior for GaussianProcess {
             let mut parts = Vec::with_capacity(values.len());
             for (term, own) in kernels.iter().zip(&self.terms) {
                 for (i, (kernel, settings)) in term.iter().zip(own).enumerate() {
-                    // The weight of a factor is that of the sum times the other factors.
+                    // The weight of a factor is the weight of the sum times the other factors.
                     let mut own = columns.to_vec();
                     let mut other = vec![0.0; if term.len() > 1 { own.len() } else { 0 }];
                     for (_, factor) in term.iter().enumerate().filter(|(j, _)| *j != i) {

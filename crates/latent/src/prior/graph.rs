@@ -1,4 +1,4 @@
-//! Graphs of Markov fields: paths, cycles, lattices with holes, neighbourhoods of regions.
+//! Graphs of Markov fields: paths, cycles, lattices with holes, and neighbourhoods of regions.
 
 use crate::Error;
 
@@ -9,7 +9,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph from the neighbours of every node, numbered from 0.
+    /// Creates a graph from the neighbours of every node, with indices from 0.
     ///
     /// # Errors
     /// Fails if a neighbour does not exist, is the node itself, is listed twice or does not list the node in return.
@@ -38,7 +38,7 @@ impl Graph {
         Ok(Self { neighbours })
     }
 
-    /// A path of nodes, or a ring if `cyclic`, which requires at least three nodes.
+    /// Creates a path of nodes, or with `cyclic` a ring, which requires at least three nodes.
     pub fn path(nodes: usize, cyclic: bool) -> Self {
         let ring = cyclic && nodes > 2;
         let neighbours = (0..nodes)
@@ -59,17 +59,17 @@ impl Graph {
         Self { neighbours }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// The neighbours of a node.
+    /// Returns the neighbours of a node.
     pub fn neighbours(&self, node: usize) -> &[usize] {
         &self.neighbours[node]
     }
 
-    /// Every edge once, the lower node first.
+    /// Returns every edge once, with the lower node first.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         self.neighbours
             .iter()
@@ -77,8 +77,8 @@ impl Graph {
             .flat_map(|(i, list)| list.iter().filter(move |j| **j > i).map(move |j| (i, *j)))
     }
 
-    /// The number of the connected component of every node, and the number of components. Components are numbered by
-    /// their first nodes.
+    /// Returns the index of the connected component of every node, and the number of components. Components are in the
+    /// order of their first nodes.
     pub fn components(&self) -> (Vec<usize>, usize) {
         let mut label = vec![usize::MAX; self.nodes()];
         let mut count = 0;
@@ -102,21 +102,20 @@ impl Graph {
     }
 }
 
-/// Cells of a rectangle, row by row, some of which may be omitted.
+/// A grid of cells, row by row, some of which may be omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lattice {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// The node of cell `row · columns + column`; `None` in a hole.
+    /// The node of cell `row · columns + column`, or `None` in a hole.
     node: Vec<Option<usize>>,
-    /// The cell of every node.
     cell: Vec<usize>,
 }
 
 impl Lattice {
-    /// All cells, or those with `mask` true (row by row).
+    /// Creates a grid of all cells, or of the cells for which `mask` is true (row by row).
     ///
     /// # Errors
     /// Fails if the mask has another number of cells, or omits all of them.
@@ -144,7 +143,7 @@ impl Lattice {
         })
     }
 
-    /// Number of nodes: cells that are not holes.
+    /// Returns the number of nodes, which are the cells that are not holes.
     pub fn nodes(&self) -> usize {
         self.cell.len()
     }
@@ -154,14 +153,14 @@ impl Lattice {
         self.cell.len() == self.node.len()
     }
 
-    /// The node of a cell; `None` in a hole or outside.
+    /// Returns the node of a cell, or `None` in a hole or outside the grid.
     pub fn node(&self, row: usize, column: usize) -> Option<usize> {
         (row < self.rows && column < self.columns)
             .then(|| self.node[row * self.columns + column])
             .flatten()
     }
 
-    /// Row and column of a node.
+    /// Returns the row and the column of a node.
     pub fn position(&self, node: usize) -> (usize, usize) {
         (
             self.cell[node] / self.columns,
@@ -169,7 +168,7 @@ impl Lattice {
         )
     }
 
-    /// Neighbours share a side.
+    /// Returns the graph in which cells that share a side are neighbours.
     pub fn graph(&self) -> Graph {
         let neighbours = (0..self.nodes())
             .map(|node| {

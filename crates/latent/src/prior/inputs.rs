@@ -1,4 +1,4 @@
-//! The mapping from rows of a table to latent variables: times, regions, cells, groups, covariates.
+//! The mapping from the rows of a table to latent variables, by times, regions, cells, groups or covariates.
 
 use std::borrow::Cow;
 
@@ -7,27 +7,27 @@ use rayon::prelude::*;
 use super::graph::{Graph, Lattice};
 use crate::{Dense, Sparse};
 
-/// Columns without another role.
+/// The columns of a table that have no other role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Numeric columns, the default inputs of a Gaussian process.
+    /// Numeric columns, which are the default inputs of a Gaussian process.
     pub columns: Vec<String>,
-    /// Columns of words, which are not inputs.
+    /// Columns of words, which a Gaussian process cannot use as inputs.
     pub words: Vec<String>,
 }
 
-/// The tables and files that a specification names. Errors are messages for the user.
+/// The tables and files that a specification refers to. Errors are messages for the user.
 pub trait Source {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// The numbers of a column, with NaN for missing ones.
+    /// Returns the numbers of a column, with NaN for missing ones.
     ///
     /// # Errors
-    /// Fails if the column does not exist, or it has words.
+    /// Fails if the column does not exist, or if it has words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
-    /// The values of a column as words, `None` if one is missing.
+    /// Returns the values of a column as words, with `None` for missing ones.
     ///
     /// # Errors
     /// Fails if the column does not exist.
@@ -39,35 +39,34 @@ pub trait Source {
     /// Fails if the column does not exist.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
-    /// The default inputs of a Gaussian process.
+    /// Returns the default inputs of a Gaussian process.
     fn inputs(&self) -> Inputs;
 
-    /// The graph in a file.
+    /// Reads a graph from a file.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
     fn graph(&self, file: &str) -> Result<Graph, String>;
 
-    /// The square matrix in a file.
+    /// Reads a square matrix from a file.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or is not square.
+    /// Fails if the file cannot be read, or if its matrix is not square.
     fn matrix(&self, file: &str) -> Result<Dense, String>;
 
-    /// The sparse symmetric matrix in a file, both triangles.
+    /// Reads a sparse symmetric matrix from a file and returns both of its triangles.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or does not have such a matrix.
+    /// Fails if the file cannot be read, or does not contain such a matrix.
     fn sparse(&self, file: &str) -> Result<Sparse, String>;
 
-    /// The cells of a mask, row by row, of a grid of this size.
+    /// Reads a mask for a grid of this size and returns its cells row by row.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has another size.
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
 }
 
-/// The numbers of a column in some rows, without missing values.
 pub(super) fn complete(
     source: &dyn Source,
     column: &str,
@@ -78,7 +77,6 @@ pub(super) fn complete(
     Ok(rows.iter().map(|row| all[*row]).collect())
 }
 
-/// Looks for a number that is missing in some rows.
 fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     let Some(at) = rows.par_iter().position_first(|row| !all[*row].is_finite()) else {
         return Ok(());
@@ -95,7 +93,6 @@ fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     ))
 }
 
-/// The words of a column in some rows, without missing values.
 pub(super) fn complete_words(
     source: &dyn Source,
     column: &str,
@@ -114,80 +111,76 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// The locations of the latent variables of a part, and the index of each row.
+/// The nodes of a part of the model, and the node that each row of the table belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
-    /// Row i is node i.
+    /// One node per row, in the order of the rows.
     Rows {
         /// Number of nodes.
         nodes: usize,
     },
-    /// Evenly spaced nodes along a column.
+    /// Evenly spaced nodes along a numeric column.
     Line {
         /// The column.
         column: String,
-        /// The first node.
+        /// The value of the column at the first node.
         from: f64,
         /// The distance between nodes.
         step: f64,
-        /// The number of nodes.
+        /// Number of nodes.
         nodes: usize,
-        /// Whether a row between two nodes interpolates linearly. Otherwise every row must be at a node.
+        /// Whether a row between two nodes interpolates linearly. If not, every row must be at a node.
         interpolated: bool,
     },
     /// One node per distinct value of a column.
     Groups {
         /// The column.
         column: String,
-        /// Its values, in order.
+        /// The distinct values, in order.
         levels: Vec<String>,
     },
-    /// Nodes of a graph or rows of a matrix, numbered in a column.
+    /// The nodes of a graph or the rows of a matrix, whose numbers are in a column.
     Regions {
         /// The column.
         column: String,
-        /// The number of the first node, 0 or 1.
+        /// The number of the first node in the column, 0 or 1.
         first: usize,
-        /// Their number.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// Cells of a grid, numbered row by row in one column, or by row and column in two. Without a column, row i is cell
-    /// i.
+    /// The cells of a grid. One column has their numbers row by row, or two columns have their rows and columns.
+    /// Without a column, row i is cell i.
     Cells {
-        /// The columns, at most two.
+        /// At most two columns.
         columns: Vec<String>,
-        /// The number of the first, 0 or 1.
+        /// The number of the first cell in the columns, 0 or 1.
         first: usize,
         /// The grid.
         lattice: Lattice,
     },
 }
 
-/// Largest number of nodes that the smallest distance of a line's values may require, in total and per row.
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
-/// Distance from a node, in steps, up to which a row is at that node: rounding of the column.
+/// Distance from a node, in steps, up to which a row counts as at that node. Values in a file are rounded.
 const AT_NODE: f64 = 1e-6;
 
-/// The treatment of rows between the nodes of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Between {
-    /// An error: a correlation per step does not determine that of a part of it.
+    /// An error, because the correlation over a step does not determine the correlation over a part of it.
     Refused,
-    /// By linear interpolation.
     Interpolated {
-        /// Largest number of nodes.
         most: usize,
-        /// The number of nodes if the values would need more.
+        /// The number of nodes if the smallest distance would require more than `most`.
         instead: usize,
     },
 }
 
 impl Index {
-    /// Evenly spaced nodes for the values of a column: from the smallest to the largest, with the smallest distance
-    /// between two values as the step. The user may give each of the three. With interpolation the step is longer if
-    /// there would be too many nodes, and a note reports it.
+    /// Returns evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest
+    /// distance between two values. The user may set each of the three. With interpolation, the step is longer if there
+    /// would be too many nodes, and the returned note reports this.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -207,7 +200,8 @@ impl Index {
             .map(|pair| pair[1] - pair[0])
             .filter(|gap| *gap > 0.0)
             .fold(f64::INFINITY, f64::min);
-        // A whole number of steps from end to end. The smallest distance alone is a difference of rounded numbers.
+        // The step divides the distance between the ends. The smallest distance alone is a difference of rounded
+        // numbers.
         let whole = |step: f64| {
             let steps = (to - from) / step;
             let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
@@ -258,7 +252,6 @@ impl Index {
                 "there are no nodes, or too many, from {from} to {to} by {step}; set `from`, `to` and `step`"
             ));
         }
-        // The last node is not before the last value.
         let interpolated = between != Between::Refused;
         let short = interpolated && from + step * (found.floor() - 1.0) < to - AT_NODE * step;
         let line = Self::Line {
@@ -271,8 +264,8 @@ impl Index {
         Ok((line, note))
     }
 
-    /// For rows of an interpolated line, the node before each and the weight of the node after it. `None` if all are at
-    /// nodes.
+    /// Returns, for each row of an interpolated line, the node before it and the weight of the node after it. The
+    /// result is `None` if all rows are at nodes.
     pub(super) fn between(
         &self,
         source: &dyn Source,
@@ -300,7 +293,7 @@ impl Index {
         Ok(weights.iter().any(|(_, w)| *w > 0.0).then_some(weights))
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         match self {
             Self::Rows { nodes } | Self::Line { nodes, .. } | Self::Regions { nodes, .. } => *nodes,
@@ -309,7 +302,8 @@ impl Index {
         }
     }
 
-    /// The node of each row. New groups have a separate number, which rows of the same group share.
+    /// Returns the node of each row, or an error with the number of a new group. Rows of the same new group have the
+    /// same number.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -334,7 +328,6 @@ impl Index {
         Ok(positions)
     }
 
-    /// The node of each row, or `None` for a group that is not in the model.
     pub(super) fn find(
         &self,
         source: &dyn Source,
@@ -366,7 +359,7 @@ impl Index {
                         let position = (x - from) / step;
                         let nearest = position.round();
                         let away = (position - nearest).abs() > AT_NODE * nearest.abs().max(1.0);
-                        // The node itself or, between two, the one before.
+                        // A row between two nodes gets the node before it.
                         let node = if away { position.floor() } else { nearest };
                         if away && !interpolated {
                             Err(format!(
@@ -439,7 +432,6 @@ impl Index {
     }
 }
 
-/// A column of integers at some rows.
 fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Vec<i64>, String> {
     let numbers = complete(source, column, rows)?;
     (numbers.iter().zip(rows))
@@ -453,19 +445,19 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .collect()
 }
 
-/// The units of a model's table.
+/// The units of a model relative to the units of its table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
     /// The response in the table's units that equals 1 in the model.
     pub response: f64,
-    /// Whether columns are divided by their standard deviations.
+    /// Whether covariates are divided by their standard deviations.
     pub scaled: bool,
-    /// Whether they are centred.
+    /// Whether covariates are centred.
     pub centred: bool,
 }
 
 impl Units {
-    /// The table's own units.
+    /// The units of the table itself.
     pub const TABLE: Self = Self {
         response: 1.0,
         scaled: false,
@@ -473,24 +465,23 @@ impl Units {
     };
 }
 
-/// Spread relative to its size below which a column is constant. Rounding causes a few 1e-16.
+/// A column is constant if its spread relative to its size is below this value. Rounding causes a few 1e-16.
 const CONSTANT: f64 = 1e-12;
 
-/// A covariate: a numeric column, or the indicator of a level of a column of words, in the model's units.
+/// A covariate in the model's units: a numeric column, or the indicator of one level of a column of words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Covariate {
     /// The column.
     pub column: String,
-    /// The level.
+    /// The level whose indicator this is, or `None` for a numeric column.
     pub level: Option<String>,
-    /// The value that is 0 in the model.
+    /// The value of the column that is 0 in the model.
     pub centre: f64,
-    /// The distance from this value to the value that is 1 in the model.
+    /// The distance between the values of the column that are 0 and 1 in the model.
     pub scale: f64,
 }
 
 impl Covariate {
-    /// A numeric column in its own units.
     pub(super) fn plain(column: &str) -> Self {
         Self {
             column: column.to_owned(),
@@ -500,8 +491,8 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square around it, as `units` require, of the values in some rows. `None` if all are equal
-    /// up to rounding, or zero without centring.
+    /// Computes the centre and the root mean square around it, as `units` require, of the values in these rows. The
+    /// result is `None` if all values are equal up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
         source: &dyn Source,
@@ -520,7 +511,7 @@ impl Covariate {
         Ok((scale > CONSTANT * size).then_some((centre, scale)))
     }
 
-    /// The covariates of a column: the column itself, or all levels except the first.
+    /// Returns the covariates of a column: the column itself, or all of its levels except the first.
     pub(super) fn of(
         source: &dyn Source,
         column: &str,
@@ -544,7 +535,6 @@ impl Covariate {
         Ok(levels.into_iter().skip(1).map(indicator).collect())
     }
 
-    /// The values of the covariate in all rows.
     fn values<'a>(&self, source: &'a dyn Source, rows: &[usize]) -> Result<Cow<'a, [f64]>, String> {
         let Some(level) = &self.level else {
             return source.numbers(&self.column);
@@ -555,7 +545,7 @@ impl Covariate {
         Ok(words.iter().map(indicator).collect())
     }
 
-    /// `altitude`, or `town[Bonn]`.
+    /// Returns the name, such as `altitude` or `town[Bonn]`.
     pub fn name(&self) -> String {
         match &self.level {
             None => self.column.clone(),
@@ -564,7 +554,6 @@ impl Covariate {
     }
 }
 
-/// Looks for values of covariates that are missing in some rows.
 pub(super) fn check(
     covariates: &[Covariate],
     source: &dyn Source,
@@ -574,7 +563,6 @@ pub(super) fn check(
     covariates.iter().try_for_each(values)
 }
 
-/// Writes the values of covariates in some rows side by side into the columns of `out`.
 pub(super) fn fill(
     covariates: &[Covariate],
     source: &dyn Source,
@@ -605,7 +593,6 @@ pub(super) fn fill(
     filled.into_iter().collect()
 }
 
-/// Values of covariates side by side.
 pub(super) fn matrix(
     covariates: &[Covariate],
     source: &dyn Source,

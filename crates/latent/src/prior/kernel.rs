@@ -1,4 +1,4 @@
-//! Covariance functions: one table of shapes, each with its value and derivatives in the logarithms of its
+//! Covariance functions, as one table of shapes. Each shape has its value and its derivatives by the logarithms of its
 //! hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
 //!
 //! A stationary kernel is `variance · f(s)` with `s = Σ_d (x_d − x'_d)²/ℓ_d²`, and its derivative by log ℓ_d is
@@ -12,22 +12,22 @@ use rayon::prelude::*;
 
 use crate::Dense;
 
-/// The form of a covariance function.
+/// The shape of a covariance function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// exp(−s/2).
+    /// The squared exponential exp(−s/2).
     Rbf,
-    /// exp(−√s).
+    /// The Matérn function exp(−√s) of smoothness 1/2.
     Matern12,
-    /// (1 + √(3s)) exp(−√(3s)).
+    /// The Matérn function (1 + √(3s)) exp(−√(3s)) of smoothness 3/2.
     Matern32,
-    /// (1 + √(5s) + 5s/3) exp(−√(5s)).
+    /// The Matérn function (1 + √(5s) + 5s/3) exp(−√(5s)) of smoothness 5/2.
     Matern52,
     /// The inner product x·x′.
     Linear,
-    /// The constant 1, which gives a common level.
+    /// The constant 1, which adds a common level.
     Constant,
-    /// 1 if all coordinates are equal, otherwise 0, which gives independent levels of groups.
+    /// 1 if all coordinates are equal and otherwise 0, which adds independent levels of groups.
     Same,
 }
 
@@ -35,14 +35,14 @@ pub enum Shape {
 pub struct KernelRow {
     /// The shape.
     pub shape: Shape,
-    /// Its word.
+    /// The name of the shape in a specification.
     pub name: &'static str,
-    /// Whether it has lengthscales.
+    /// Whether the shape has lengthscales.
     pub stationary: bool,
 }
 
 impl Shape {
-    /// The shapes a user can name within `gp(…)`.
+    /// The shapes that a specification can contain in `gp(…)`.
     pub const TABLE: [KernelRow; 6] = {
         const fn row(shape: Shape, name: &'static str, stationary: bool) -> KernelRow {
             KernelRow {
@@ -61,14 +61,13 @@ impl Shape {
         ]
     };
 
-    /// Whether the kernel depends on distances and has lengthscales.
+    /// Whether the kernel depends only on distances and has lengthscales.
     pub fn is_stationary(self) -> bool {
         Self::TABLE
             .iter()
             .any(|row| row.shape == self && row.stationary)
     }
 
-    /// f of every s.
     fn profile(self, simd: Simd, s: &[f64], f: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
         let rate = self.exponent(s, &mut e);
@@ -86,8 +85,8 @@ impl Shape {
         }
     }
 
-    /// g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because it is multiplied by
-    /// s.
+    /// Computes g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because g is
+    /// multiplied by s.
     fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
         let rate = self.exponent(s, &mut e);
@@ -105,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The exponent of the profile: −s/2, or −rate·√s with the returned rate.
+    /// Computes the exponent of the profile, which is −s/2 or, with the returned rate, −rate·√s.
     fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
@@ -121,21 +120,21 @@ impl Shape {
     }
 }
 
-/// Columns of a matrix per task. Fixed, so that results do not depend on the number of threads.
+/// Columns of a matrix per task. The number is fixed, so that results do not depend on the number of threads.
 const BLOCK: usize = 64;
 
 /// Smallest number of coordinates for which inner products give squared distances.
 const MANY: usize = 12;
 
-/// The points of a kernel evaluation, one per row. Lengthscales are divided out.
+/// The points of a kernel evaluation, one per row, divided by the lengthscales.
 struct Scaled {
     points: Dense,
     squares: Vec<f64>,
 }
 
 impl Scaled {
-    /// Points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits in inner
-    /// products.
+    /// Returns the points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits
+    /// in inner products.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {
@@ -171,8 +170,8 @@ pub struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    /// The kernel between `rows` and `columns`, with points as rows of the matrices; `lengthscales` has one element, or
-    /// one per coordinate.
+    /// Creates the kernel between `rows` and `columns`, whose points are rows of the matrices. `lengthscales` has one
+    /// element, or one per coordinate.
     pub fn new(
         shape: Shape,
         variance: f64,
@@ -197,7 +196,6 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// s between all rows and one block of columns, or inner products for the linear kernel.
     fn arguments(&self, block: usize, out: &mut [f64]) {
         let (n, d) = (self.rows.points.rows, self.rows.points.cols);
         let first = block * BLOCK;
@@ -246,7 +244,6 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Computes the correlation of one block of columns, without the variance.
     fn block(&self, block: usize, out: &mut [f64]) {
         match self.shape {
             Shape::Constant => out.fill(1.0),
@@ -263,13 +260,13 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// The covariance of one block of columns, all rows, written to `out`.
+    /// Writes the covariance of all rows with one block of columns to `out`.
     pub fn write(&self, block: usize, out: &mut [f64]) {
         self.block(block, out);
         out.iter_mut().for_each(|x| *x *= self.variance);
     }
 
-    /// Variances at the rows.
+    /// Returns the variances at the rows.
     pub fn diagonal(&self) -> Vec<f64> {
         match self.shape {
             Shape::Linear => self
@@ -282,8 +279,8 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and each lengthscale, with `weights` the
-    /// same columns of the symmetric H. Over all blocks these add up to the contraction of the whole matrix.
+    /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and each lengthscale. `weights`
+    /// contains the same columns of the symmetric H. The sum over all blocks is the contraction of the whole matrix.
     pub fn contract(&self, block: usize, weights: &[f64]) -> Vec<f64> {
         let n = self.rows.points.rows;
         let mut k = vec![0.0; weights.len()];
@@ -296,7 +293,7 @@ impl<'a> Kernel<'a> {
         let mut s = vec![0.0; weights.len()];
         self.arguments(block, &mut s);
         self.shape.slope(self.simd, &s, &mut k);
-        // H weighted by the slope.
+        // The weights become H times the slope.
         for (k, w) in k.iter_mut().zip(weights) {
             *k *= w * self.variance;
         }
@@ -305,7 +302,7 @@ impl<'a> Kernel<'a> {
             out.push(jensen_math::sum::pairwise_sum(&k));
             return out;
         }
-        // Σ_ij H_ij (x_i − x_j)² = 2 Σ_j (x_j² Σ_i H_ij − x_j Σ_i H_ij x_i), as H is symmetric.
+        // Σ_ij H_ij (x_i − x_j)² = 2 Σ_j (x_j² Σ_i H_ij − x_j Σ_i H_ij x_i), because H is symmetric.
         let (d, first, width) = (self.rows.points.cols, block * BLOCK, weights.len() / n);
         let mut moment = vec![0.0; width * d];
         matmul(

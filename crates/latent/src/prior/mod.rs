@@ -10,19 +10,19 @@
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
 //! | `correlated` | correlated effects of groups |
-//! | `scaling` | what gives an intrinsic field a generalised variance of 1 |
-//! | `stack` | independent parts side by side |
+//! | `scaling` | the scale at which an intrinsic field has a generalised variance of 1 |
+//! | `stack` | independent parts with concatenated latent variables |
 //! | `replicated` | independent copies for the predictors of a vector site |
-//! | `spec` | priors written as text: the syntax |
-//! | `terms` | priors written as text: the table of words |
-//! | `distribution` | priors of hyperparameters written as text |
-//! | `by` | terms scaled by columns |
-//! | `term` | priors written as text: one term to a part of the prior |
-//! | `columns` | columns as a model measures them |
-//! | `pin` | which flat directions of intrinsic parts the rows do not tell apart |
-//! | `inputs` | how rows of a table find their latent variables |
-//! | `read` | how rows read them: coordinates and designs |
-//! | `assemble` | from text and a table to a prior and a design |
+//! | `spec` | the syntax of priors in text form |
+//! | `terms` | the table of terms of priors in text form |
+//! | `distribution` | priors of hyperparameters in text form |
+//! | `by` | terms that are multiplied by columns |
+//! | `term` | the part of the prior for one term in text form |
+//! | `columns` | columns in the units of a model |
+//! | `pin` | flat directions of intrinsic parts that the rows do not identify |
+//! | `inputs` | the mapping from rows of a table to nodes |
+//! | `read` | the mapping from rows to latent variables: coordinates and designs |
+//! | `assemble` | the prior and the design for a text and a table |
 
 mod assemble;
 mod basis;

@@ -1,8 +1,9 @@
-//! Flat directions of intrinsic parts that the rows do not identify. For example, a sum of two random walks has two
-//! levels, of which the data determine only the sum, and they do not determine the level of a region without data.
+//! Constraints on flat directions of intrinsic parts that the rows do not identify. For example, a sum of two random
+//! walks has two levels, of which the data determine only the sum. The data also do not determine the level of a region
+//! without data.
 //!
-//! The first part of a sum with such a direction keeps it. Later parts are constrained there, as in mgcv and INLA,
-//! where later terms sum to zero (Wood 2017, section 5.4.1). The constraint fixes a single node, which keeps the
+//! The first part of a sum with such a direction remains free in it. Later parts are constrained there, as in mgcv and
+//! INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint fixes a single node, which keeps the
 //! precision sparse. If another part is flat in the same direction, every way to remove the direction gives the same
 //! linear predictor and evidence. The reported posterior is shifted so that the constrained direction sums to zero.
 
@@ -15,22 +16,22 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// Relative size of a direction in the linear predictors below which it belongs to earlier parts.
+/// A direction whose size in the linear predictors, relative to its own, is below this value belongs to earlier parts.
 const DEPENDENT: f64 = 1e-8;
 
 /// Precision of a fixed node, in units of the response.
 const HELD: f64 = 1.0;
 
-/// The constraints on an intrinsic part.
+/// The constraints on one intrinsic part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
     /// The fixed nodes, one per direction.
     pub nodes: Vec<usize>,
-    /// The combinations of the part's null columns that remain flat, concatenated.
+    /// The combinations of the part's null columns that remain flat, side by side.
     pub keep: Dense,
     /// The contribution of the constrained nodes to log |Q|₊.
     pub log_determinant: f64,
-    /// A constrained direction that shifts all linear predictors equally: its values at the nodes in use, normalised
+    /// A constrained direction that shifts all linear predictors equally, as its values at the nodes in use, normalised
     /// to length 1, and its effect on a predictor.
     pub level: Option<(Vec<f64>, f64)>,
 }
@@ -40,10 +41,6 @@ impl Pin {
     pub const PRECISION: f64 = HELD;
 }
 
-/// Adds the necessary constraints, with a note.
-///
-/// # Errors
-/// Fails if a part has no structure at its starting values.
 pub(super) fn hold(
     stack: &mut Stack,
     pieces: &[Piece],
@@ -60,7 +57,7 @@ pub(super) fn hold(
         (0..columns.cols).map(one).collect()
     };
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    // A common level comes first, and fields are deviations from it.
+    // A common level comes first, because fields are deviations from it.
     for (piece, from) in pieces.iter().zip(&offsets) {
         if piece.reader == Reader::Common {
             basis.extend(normalised(seen(&Dense::from_fn(1, 1, |_, _| 1.0), *from)));
@@ -130,7 +127,6 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// A constrained direction that moves all linear predictors equally, with its values at the nodes in use.
 fn constant(
     own: &[Vec<f64>],
     held: &Dense,
@@ -155,7 +151,6 @@ fn constant(
     Some((unit, first / length))
 }
 
-/// A B.
 pub(super) fn times(a: &Dense, b: &Dense) -> Dense {
     let mut out = Dense::zeros(a.rows, b.cols);
     for j in 0..b.cols {
@@ -167,9 +162,9 @@ pub(super) fn times(a: &Dense, b: &Dense) -> Dense {
     out
 }
 
-/// T with `flat T = orthonormal`.
+/// Computes the matrix T with `flat T = orthonormal`.
 fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
-    // R = Qᵀ flat is upper triangular, and T its inverse.
+    // R = Qᵀ flat is upper triangular, and T is its inverse.
     let r = flat.cols;
     let upper = Dense::from_fn(r, r, |i, j| dot(orthonormal.col(i), flat.col(j)));
     let mut out = Dense::zeros(r, r);
@@ -191,7 +186,7 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// The component of a column orthogonal to other, orthonormal columns.
+/// Computes the component of a column that is orthogonal to other, orthonormal columns.
 fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut out = column.to_vec();
     for _ in 0..2 {
@@ -203,7 +198,6 @@ fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     out
 }
 
-/// Columns times coefficients.
 fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
     let one = |j: usize| {
         let mut out = vec![0.0; columns.first().map_or(0, Vec::len)];
@@ -215,7 +209,7 @@ fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
     (0..coefficients.cols).map(one).collect()
 }
 
-/// Orthonormal columns with the same span; columns of negligible length are omitted.
+/// Computes orthonormal columns with the same span, without columns of negligible length.
 fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let mut out: Vec<Vec<f64>> = Vec::new();
     for column in columns {
@@ -230,8 +224,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Coefficient vectors of unit length with a negligible and with a substantial image under the columns, from the
-/// eigenvectors of their inner products.
+/// Computes coefficient vectors of unit length with a negligible and with a substantial image under the columns, from
+/// the eigenvectors of the columns' inner products.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

@@ -1,5 +1,5 @@
 //! The mapping from rows of a table to the latent variables of a prior's parts: coordinates for covariance functions,
-//! designs for concatenated variables.
+//! and designs for concatenated variables.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::{Dense, Design, Sparse};
 /// The mapping from a row to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has its own variable, and so has each new row.
+    /// Each row has its own variable, including each new row.
     Own,
-    /// By a node.
+    /// The node of the row selects the variable.
     At(Index),
-    /// Weighted by covariates.
+    /// The variables are weighted by covariates.
     Covariates(Vec<Covariate>),
-    /// All rows share one.
+    /// All rows share one variable.
     Common,
-    /// By coordinates.
+    /// The coordinates of the row locate the variable.
     Inputs(Vec<Covariate>),
-    /// By functions of coordinates.
+    /// The variables are coefficients of functions of the coordinates.
     Basis(Basis),
-    /// The row of a matrix R with RRᵀ the covariance.
+    /// The row selects a row of a matrix R, and RRᵀ is the covariance.
     Given {
-        /// The row.
+        /// The mapping to the rows of R.
         index: Index,
-        /// R.
+        /// The matrix R.
         root: Arc<Dense>,
     },
 }
@@ -35,30 +35,30 @@ pub enum Reader {
 /// A part of the prior in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// `icar`, `fixed`, ….
+    /// The name, such as `icar` or `fixed`.
     pub name: String,
-    /// The mapping from rows to its nodes.
+    /// The mapping from rows to the part's nodes.
     pub reader: Reader,
-    /// The factors of a node's variables, one variable per factor; only 1 without `by=`.
+    /// The factors of a node's variables, with one variable per factor. Without `by=` the only factor is 1.
     pub factors: Factors,
-    /// Its latent variables; empty if it is a term of a process.
+    /// The range of its latent variables, which is empty if the part is a term of a process.
     pub latents: std::ops::Range<usize>,
 }
 
 impl Piece {
-    /// Whether no column scales the part.
+    /// Whether no column multiplies the part.
     pub fn is_plain(&self) -> bool {
         self.factors.iter().all(Option::is_none)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.latents.len() / self.factors.len()
     }
 }
 
-/// Coordinates of rows for a covariance function. `own`: the number of the first row's own variable; new rows get numbers that
-/// no old row has.
+/// Returns coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New rows
+/// get numbers that no old row has.
 pub(super) fn coordinates(
     reader: &Reader,
     source: &dyn Source,
@@ -97,11 +97,12 @@ pub(super) fn coordinates(
     })
 }
 
-/// A new node of a row: the piece by number, the number within the piece, and the row's factors of its variables.
+/// A new node of a row: the index of the piece, the node's number within the piece, and the row's factors of its
+/// variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
-/// The design of rows over the pieces' latent variables, and the new nodes of each row, which rows of one new group
-/// share.
+/// Returns the design of rows over the pieces' latent variables, and the new nodes of each row. Rows of one new group
+/// share a node.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -111,7 +112,6 @@ pub(super) fn design(
 ) -> Result<(Design, Vec<Vec<New>>), String> {
     enum Columns {
         Index(Vec<Result<usize, usize>>),
-        /// The node before each row and the weight of the node after it.
         Between(Vec<(usize, f64)>),
         Values(Dense),
     }
@@ -166,7 +166,6 @@ pub(super) fn design(
         value: Vec::new(),
     };
     for ((block, factors), piece) in blocks.into_iter().zip(pieces) {
-        // The rows of each node with their weights.
         let mut entries_of = vec![Vec::new(); piece.nodes()];
         match block {
             Columns::Values(values) => {
@@ -206,7 +205,8 @@ pub(super) fn design(
     Ok((Design::Sparse(sparse), fresh))
 }
 
-/// The design of covariates, functions and common levels; `None` for others, and for a single level, which is cheaper by its index.
+/// Returns the design of covariates, basis functions and common levels. The result is `None` for other parts, and for a
+/// single level, for which an index costs less.
 fn dense(
     pieces: &[Piece],
     source: &dyn Source,

@@ -5,15 +5,15 @@ use crate::{
     Sensitivity, Sparse, Structure,
 };
 
-/// Independent copies of a prior, with shared hyperparameters; copy k of latent variable l has index `l · times + k`.
+/// Independent copies of a prior with shared hyperparameters. Copy k of latent variable l has index `l · times + k`.
 pub struct Replicated<'a> {
-    /// One copy.
+    /// The prior of one copy.
     pub prior: &'a dyn Prior,
-    /// The number.
+    /// The number of copies.
     pub times: usize,
 }
 
-/// The covariance of `times` independent copies.
+/// Returns the covariance of `times` independent copies.
 pub fn replicate_covariance(matrix: &Dense, times: usize) -> Dense {
     Dense::from_fn(matrix.rows * times, matrix.cols * times, |i, j| {
         match i % times == j % times {
@@ -48,7 +48,7 @@ fn each<T: Clone>(list: &[T], times: usize) -> Vec<T> {
         .collect()
 }
 
-/// The design of `times` predictors per observation over as many copies of the latent variables.
+/// Returns the design of `times` predictors per observation over as many copies of the latent variables.
 pub fn replicate_design(design: &Design, times: usize) -> Design {
     match design {
         _ if times == 1 => design.clone(),
@@ -74,7 +74,7 @@ fn to_sparse(w: &Dense) -> Sparse {
     }
 }
 
-/// The query of `times` predictors per observation.
+/// Returns the query of `times` predictors per observation.
 pub fn replicate_query(query: Query, times: usize) -> Query {
     match query {
         query if times == 1 => query,

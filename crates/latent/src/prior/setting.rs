@@ -1,26 +1,26 @@
-//! Hyperparameters of a prior's parts: fixed by the user, or free with a starting value.
+//! Hyperparameters of a prior's parts, which the user fixes or which are free with a starting value.
 
 use crate::{Error, Parameter, PriorDensity, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Name for tables, like `gp.lengthscale[3]`.
+    /// The name in tables, such as `gp.lengthscale[3]`.
     pub name: String,
-    /// The fixed value, or the starting value of learning.
+    /// The fixed value, or the value at which learning starts.
     pub value: f64,
-    /// Whether Jensen learns it.
+    /// Whether Jensen learns the hyperparameter.
     pub free: bool,
     /// The allowed values.
     pub range: Range,
-    /// Its prior, on this scale.
+    /// The prior density on the natural scale.
     pub density: PriorDensity,
     /// The value in the table's units that equals 1 in the model.
     pub unit: f64,
 }
 
 impl Setting {
-    /// A positive hyperparameter, fixed at `given` or free from `start`.
+    /// Creates a positive hyperparameter, which is fixed at `given` or free with the starting value `start`.
     pub fn positive(name: impl Into<String>, given: Option<f64>, start: f64) -> Self {
         Self {
             name: name.into(),
@@ -33,7 +33,7 @@ impl Setting {
     }
 }
 
-/// The free settings, for a solver of hyperparameters.
+/// Returns the free settings, for a solver of hyperparameters.
 pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
     settings
         .iter()
@@ -47,10 +47,10 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// All values: elements of θ for free settings, otherwise the fixed value.
+/// Returns the values of all settings, which are elements of θ for free settings and the fixed values for others.
 ///
 /// # Errors
-/// Fails if θ has another length, or a value is outside its range.
+/// Fails if θ has another length, or if a value is outside its range.
 pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     let free = settings.iter().filter(|s| s.free).count();
     if theta.len() != free {
@@ -87,7 +87,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
-/// Selects the numbers of the free settings from one number per setting.
+/// Selects the values of the free settings from one value per setting.
 pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
     settings
         .iter()

@@ -1,4 +1,4 @@
-//! Priors written as text: the syntax.
+//! The syntax of priors in text form.
 //!
 //! ```text
 //! spec   = term { "+" term }
@@ -16,7 +16,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The error in a prior's text, its position, and the correction.
+/// An error in the text of a prior, with its position and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     text: String,
@@ -25,7 +25,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    /// An error at a part of the text, in bytes.
+    /// `span` is in bytes.
     pub(super) fn new(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         Self {
             text: text.to_owned(),
@@ -34,12 +34,12 @@ impl SpecError {
         }
     }
 
-    /// The error without the excerpt.
+    /// Returns the error without the excerpt of the text.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Column of the position, in characters from 1.
+    /// Returns the column of the position, in characters from 1.
     pub fn column(&self) -> usize {
         self.text[..self.span.start].chars().count() + 1
     }
@@ -57,32 +57,32 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// A word and its position.
+/// A word of a specification, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The word without quotes.
     pub text: String,
-    /// Bytes in the specification.
+    /// The position in the specification, in bytes.
     pub span: Range<usize>,
 }
 
-/// The text after `=` or `~`.
+/// An argument with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The key.
     pub key: Word,
-    /// One word, or the words of a list.
+    /// The value, as one word or the words of a list.
     pub values: Vec<Word>,
-    /// The text in brackets after the word.
+    /// The words in brackets after the value.
     pub arguments: Vec<Word>,
-    /// Written with `~`: a starting value for learning.
+    /// Whether the argument has `~` instead of `=`, which makes the value a starting value for learning.
     pub start: bool,
 }
 
-/// A word with arguments.
+/// A term or a factor of a term, with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The word.
+    /// The name before the brackets.
     pub name: Word,
     /// Arguments without a key.
     pub positional: Vec<Word>,
@@ -93,19 +93,19 @@ pub struct Call {
 /// A parsed prior: a sum of products.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// The source text.
+    /// The text that was parsed.
     pub text: String,
-    /// Terms of the sum. Each is a list of the factors of a product.
+    /// The terms of the sum. Each is a list of the factors of a product.
     pub terms: Vec<Vec<Call>>,
 }
 
 impl Spec {
-    /// Reads a specification.
+    /// Parses a specification.
     ///
     /// # Errors
-    /// Fails if the text does not follow the grammar; the error points at the position.
+    /// Fails if the text does not follow the grammar. The error points at the position.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        // Positions are reported on one line.
+        // Error messages show the text on one line.
         let text: String = text
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
@@ -182,7 +182,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, SpecError> {
         }
         let mut end = at + c.len_utf8();
         while let Some((next, c)) = rest.peek().copied() {
-            // The sign of an exponent belongs to its number: 1e+5.
+            // The sign of an exponent belongs to its number, as in 1e+5.
             let exponent = c == '+' && is_mantissa(&text[at..next]);
             if (MARKS.contains(c) && !exponent) || c.is_whitespace() || c == '"' {
                 break;
@@ -224,7 +224,6 @@ impl Parser<'_> {
         SpecError::new(self.text, span, message)
     }
 
-    /// The position of the next token, or the end.
     fn here(&self) -> Range<usize> {
         self.peek()
             .map_or(self.text.len()..self.text.len(), |t| t.span.clone())
@@ -306,7 +305,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of a list.
     fn list(&mut self) -> Result<Vec<Word>, SpecError> {
         let mut values = Vec::new();
         loop {

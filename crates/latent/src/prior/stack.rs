@@ -1,4 +1,5 @@
-//! Concatenated independent parts: Markov fields, groups and covariates, with a precision of independent blocks.
+//! Priors of independent parts, which are Markov fields, groups and covariates. Their latent variables are
+//! concatenated, and the precision is block-diagonal.
 
 use super::field::Field;
 use super::pin::Pin;
@@ -16,9 +17,9 @@ pub enum Block {
     Field(Field),
     /// Independent variables with a common variance.
     Independent {
-        /// The number.
+        /// Number of variables.
         count: usize,
-        /// The variance.
+        /// The common variance.
         variance: Setting,
     },
     /// Independent coefficients of basis functions.
@@ -26,7 +27,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// Number of latent variables.
+    /// Returns the number of latent variables.
     pub fn len(&self) -> usize {
         match self {
             Self::Field(field) => field.len(),
@@ -35,7 +36,7 @@ impl Block {
         }
     }
 
-    /// Whether it has no latent variables.
+    /// Whether the block has no latent variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -70,16 +71,15 @@ impl Block {
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,
-    /// The constraints on each part.
     pins: Vec<Option<Pin>>,
     len: usize,
 }
 
 impl Stack {
-    /// Parts side by side.
+    /// Creates a prior from its parts.
     ///
     /// # Errors
-    /// Fails if there are no parts, or two of them have incompatible determinants.
+    /// Fails if there are no parts, or if two parts have incompatible determinants.
     pub fn new(parts: Vec<Block>) -> Result<Self, Error> {
         let len = parts.iter().map(Block::len).sum();
         if len == 0 {
@@ -104,27 +104,25 @@ impl Stack {
         })
     }
 
-    /// Number of latent variables.
     pub(super) fn latents(&self) -> usize {
         self.len
     }
 
-    /// Constrains flat directions of a part.
     pub(super) fn pin(&mut self, part: usize, pin: Pin) {
         self.pins[part] = Some(pin);
     }
 
-    /// The constraints on each part.
+    /// Returns the constraints on each part.
     pub fn pins(&self) -> &[Option<Pin>] {
         &self.pins
     }
 
-    /// The parts.
+    /// Returns the parts.
     pub fn parts(&self) -> &[Block] {
         &self.parts
     }
 
-    /// Offset of each part's latent variables.
+    /// Returns the index of each part's first latent variable.
     pub fn offsets(&self) -> Vec<usize> {
         let mut at = 0;
         self.parts
@@ -137,18 +135,15 @@ impl Stack {
             .collect()
     }
 
-    /// All hyperparameters, including fixed ones.
+    /// Returns all hyperparameters, including fixed ones.
     pub fn settings(&self) -> Vec<Setting> {
         (self.parts.iter())
             .flat_map(|p| p.settings().iter().cloned())
             .collect()
     }
 
-    /// For each part, a factor of the covariance at θ of the variables of a node that no row of the fit has; empty if
-    /// the part has no such nodes.
-    ///
-    /// # Errors
-    /// Fails if θ is out of range.
+    /// For each part, a factor of the covariance at θ of the variables of a node that no row of the fit has. The factor
+    /// is empty if the part has no such nodes.
     pub(super) fn roots(&self, theta: &[f64]) -> Result<Vec<Dense>, Error> {
         let each = self.split(theta)?.into_iter();
         each.map(|(part, own)| {
@@ -163,16 +158,11 @@ impl Stack {
         .collect()
     }
 
-    /// The values at θ of the hyperparameters of a part.
-    ///
-    /// # Errors
-    /// Fails if θ is out of range.
     pub(super) fn values(&self, part: usize, theta: &[f64]) -> Result<Vec<f64>, Error> {
         let (own, theta) = self.split(theta)?[part];
         setting::values(own.settings(), theta)
     }
 
-    /// The parts, each with its range of θ.
     pub(super) fn split<'a>(
         &'a self,
         theta: &'a [f64],
@@ -249,7 +239,7 @@ impl Prior for Stack {
                     },
                     Covariance::Precision(q),
                 ) => {
-                    // Blocks are stretches of the stored entries.
+                    // Each block is a range of the stored entries.
                     let starts = &q.matrix.col_start;
                     let entries = &value[starts[latents.start]..starts[latents.end]];
                     match part {
@@ -286,7 +276,6 @@ impl Prior for Stack {
     }
 }
 
-/// A part with some of its flat directions constrained.
 fn held(mut structure: Structure, pin: &Pin) -> Structure {
     if let Covariance::Precision(q) = &mut structure.covariance {
         for node in &pin.nodes {
@@ -304,7 +293,6 @@ fn held(mut structure: Structure, pin: &Pin) -> Structure {
     structure
 }
 
-/// The block-diagonal precision of independent parts.
 fn join(structures: &[Structure], len: usize) -> Precision {
     let mut matrix = Sparse {
         rows: len,

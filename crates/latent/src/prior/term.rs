@@ -18,23 +18,22 @@ use crate::linear::narrow::root_of;
 use crate::model::symmetric;
 use crate::{Error, PriorDensity};
 
-/// Nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up to 6 ·
-/// 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
-/// information of a row. For s = 1 that is 2e-6 of it with 10 000 nodes, and 6e-5 with 30 000, where the duality gap no
-/// longer reaches its tolerance. A column that would need more nodes is interpolated between 2 000 nodes, which follow
-/// any smooth curve and allow s down to 0.003.
+/// Numbers of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up
+/// to 6 · 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
+/// information of a row. For s = 1 the rounding is 2e-6 of this information with 10 000 nodes, and 6e-5 with 30 000,
+/// where the duality gap no longer reaches its tolerance. A column that would need more nodes is interpolated between 2
+/// 000 nodes, which follow any smooth curve and allow s down to 0.003.
 const RW2: Between = Between::Interpolated {
     most: 10_000,
     instead: 2_000,
 };
 
-/// The same for first order, whose entries grow with n only: a limit of cost.
+/// Numbers of nodes of a first-order walk. Its entries grow only with n, so these numbers limit the cost.
 const RW1: Between = Between::Interpolated {
     most: 100_000,
     instead: 100_000,
 };
 
-/// One call during the construction of the prior.
 pub(super) struct Building {
     pub(super) piece: Piece,
     pub(super) body: Body,
@@ -51,19 +50,16 @@ pub(super) enum Body {
     Spectral(Spectral),
 }
 
-/// Reads one call.
 pub(super) struct Builder<'a, 's> {
     pub(super) known: &'a Known<'s>,
     pub(super) label: String,
     pub(super) source: &'a dyn Source,
     pub(super) rows: &'a [usize],
-    /// Whether the sum is a Gaussian process.
     pub(super) process: bool,
     pub(super) later_factor: bool,
     pub(super) units: Units,
     /// Whether the sum has a level, which makes a constant column redundant.
     pub(super) level: bool,
-    /// The factors of its variables.
     pub(super) by: Factors,
 }
 
@@ -133,19 +129,19 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// A hyperparameter of the term.
     pub(super) fn setting(&self, name: &str, from_data: Option<f64>) -> Result<Setting, SpecError> {
         let effect = self.unit(&self.by[0]);
         let unit = effect.powf(self.known.hyper(name)?.power);
         self.known.setting(name, &self.label, from_data, unit)
     }
 
-    /// The effect in the table's units that equals 1 in the model, of a variable with this factor.
+    /// Returns the effect of a variable with this factor, in the table's units, that equals 1 in the model.
     fn unit(&self, factor: &Option<Covariate>) -> f64 {
         self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
     }
 
-    /// Effects of several columns in each group, with a variance each and a correlation for each pair.
+    /// Returns effects of several columns in each group, with a variance for each column and a correlation for each
+    /// pair.
     fn correlated(&self, reader: &Reader) -> Result<Field, SpecError> {
         let known = self.known;
         let fail = |message: &str| known.error(&known.call.name.span, message);
@@ -250,7 +246,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The variance of a factor. For later factors of a product it is 1 by default.
+    /// Returns the variance of a factor. For later factors of a product it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
         // A product has the response's unit only once.
         let mut variance = match self.later_factor {
@@ -263,7 +259,6 @@ impl Builder<'_, '_> {
         Ok(variance)
     }
 
-    /// Effects with a covariance from a file.
     fn covariance(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         known.at_most(0)?;
@@ -284,7 +279,7 @@ impl Builder<'_, '_> {
             root: Arc::new(root),
         };
         let body = Body::Kernel {
-            // Inner products of the rows of a root are the matrix.
+            // The inner products of the rows of a root are the matrix.
             shape: Shape::Linear,
             variance: Some(self.variance()?),
             lengthscales: Vec::new(),
@@ -292,8 +287,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// A setting for the constructors of fields. The field receives a starting value, and later code decides which
-    /// settings are free.
+    /// The field receives starting values, and later code decides which settings are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
             let stated = self.setting(name, Some(field.settings()[i].value))?;
@@ -406,7 +400,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Points the error at the column if a row has no node.
+    /// Checks that every row has a node. An error points at the column.
     fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
         let known = self.known;
         let position = known
@@ -419,7 +413,8 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// The number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, otherwise 1.
+    /// Returns the number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, and otherwise
+    /// 1.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -442,7 +437,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// The nodes in the column `on=`, otherwise one per row.
+    /// Returns the nodes in the column `on=`, or one node per row without this key.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },
@@ -534,7 +529,6 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Notes how an intrinsic field treats a disconnected graph.
 fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
     let (_, count) = graph.components();
     let alone = (0..graph.nodes())

@@ -1,4 +1,5 @@
-//! The table of words for priors as text, with arguments and starting values of their hyperparameters.
+//! The table of terms that a prior in text form can contain, with their arguments and the starting values of their
+//! hyperparameters.
 
 use std::ops::Range as Span;
 
@@ -8,19 +9,16 @@ use super::setting::Setting;
 use super::spec::{Call, Named, SpecError, Word};
 use crate::{PriorDensity, Range, Tail};
 
-/// A word of the specification.
+/// A term that a specification can contain.
 pub struct Term {
-    /// The word.
+    /// The name of the term.
     pub name: &'static str,
-    /// The notation of the word.
+    /// The notation of the term, for messages.
     pub usage: &'static str,
-    /// The description of the word.
+    /// The description of the term, for help texts.
     pub meaning: &'static str,
-    /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
-    /// Words without a value.
     flags: &'static [&'static str],
-    /// Hyperparameters.
     parameters: &'static [Hyper],
 }
 
@@ -31,23 +29,24 @@ pub struct Hyper {
     pub name: &'static str,
     /// The allowed values.
     pub range: Range,
-    /// Its default or starting value. `None` means that the data determine it.
+    /// The default or starting value. If it is `None`, the data determine the value.
     pub start: Option<f64>,
-    /// Whether Jensen learns it if the user gives no value.
+    /// Whether Jensen learns the hyperparameter if the user gives no value.
     pub learnt: bool,
-    /// The power of the response's unit in which it is measured.
+    /// The power of the response's unit in which the hyperparameter is measured.
     pub power: f64,
-    /// The quantity that defines its penalised-complexity prior; `None` if the field defines it.
+    /// The quantity that defines the penalised-complexity prior, or `None` if the field defines this prior.
     pub tail: Option<Tail>,
-    /// Its default prior: a threshold and a probability. For lengths the threshold is relative to the starting value.
+    /// The threshold and the probability of the default prior. For lengths the threshold is relative to the starting
+    /// value.
     pub usual: (f64, f64),
 }
 
-/// A standard deviation above three times that of the response has a probability of 0.01, the default of Wang, Yue and
-/// Faraway (*Bayesian Regression Modeling with INLA*, 2018).
+/// The default of a standard deviation's prior: with a probability of 0.01, it exceeds three times the response's
+/// standard deviation (Wang, Yue and Faraway, *Bayesian Regression Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length below a tenth of the inputs' spread has probability one twentieth, because shorter effects are seldom
+/// With a probability of one twentieth, a length is below a tenth of the inputs' spread. Shorter effects are seldom
 /// distinguishable from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
@@ -76,12 +75,13 @@ const PRECISION: Hyper = Hyper {
     ..positive("precision", Some(1.0), -2.0)
 };
 const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
-/// 2.5 standard deviations of the response per standard deviation of the column, as in rstanarm.
+/// The standard deviation is 2.5 standard deviations of the response per standard deviation of the column, as in
+/// rstanarm.
 const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
 };
-/// A level has a wide prior without shrinkage, unless requested.
+/// The prior of a level is wide and does not shrink it, unless the user requests this.
 const ROOM: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(1000.0), 2.0)
@@ -89,18 +89,18 @@ const ROOM: Hyper = Hyper {
 const RHO: Hyper = Hyper {
     range: Range::Between(-1.0, 1.0),
     tail: Some(Tail::Correlation),
-    // INLA's for `pc.cor0`.
+    // INLA's default for `pc.cor0`.
     usual: (0.5, 0.5),
     ..positive("rho", Some(0.9), 0.0)
 };
 const PHI: Hyper = Hyper {
     range: Range::Between(0.0, 1.0),
     tail: None,
-    // P(φ < ½) = ⅔: Riebler and others 2016.
+    // P(φ < ½) = ⅔, as in Riebler et al. 2016.
     usual: (0.5, 2.0 / 3.0),
     ..positive("phi", Some(0.5), 0.0)
 };
-/// The correlation of two effects of a group, given those before them. Uniform, as in brms.
+/// The correlation of two effects of a group, given the effects before them. Its prior is uniform, as in brms.
 const COR: Hyper = Hyper {
     range: Range::Between(-1.0, 1.0),
     tail: None,
@@ -109,10 +109,9 @@ const COR: Hyper = Hyper {
 };
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
-/// Keys of every term.
 const EVERY: [&str; 1] = ["by"];
 
-/// Every word.
+/// All terms.
 pub const TERMS: [Term; 13] = [
     Term {
         name: "gp",
@@ -237,17 +236,15 @@ pub const TERMS: [Term; 13] = [
     },
 ];
 
-/// A call whose words are known.
+/// A call in a specification whose term and keys are in the table.
 pub struct Known<'s> {
-    /// The whole text.
     text: &'s str,
-    /// The call.
+    /// The call as parsed.
     pub call: &'s Call,
-    /// Its row of the table.
+    /// The row of the call's term in the table.
     pub term: &'static Term,
 }
 
-/// The name closest to the given word, if it is close.
 fn near<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let shared = |name: &str| {
         word.chars()
@@ -279,10 +276,10 @@ fn advice(word: &str, names: &[&str]) -> String {
 }
 
 impl<'s> Known<'s> {
-    /// Looks up the words of a call.
+    /// Looks up the term and the keys of a call.
     ///
     /// # Errors
-    /// Fails if a word is unknown; the error names a similar one or all of them.
+    /// Fails if a word is unknown. The error suggests a similar word, or lists all of them.
     pub fn new(text: &'s str, call: &'s Call) -> Result<Self, SpecError> {
         let name = &call.name;
         let Some(term) = TERMS.iter().find(|t| t.name == name.text) else {
@@ -324,12 +321,12 @@ impl<'s> Known<'s> {
         Ok(known)
     }
 
-    /// An error at a position.
+    /// Returns an error at a position in the specification.
     pub fn error(&self, span: &Span<usize>, message: impl Into<String>) -> SpecError {
         SpecError::new(self.text, span.clone(), message)
     }
 
-    /// An error about the whole call, with its usage.
+    /// Returns an error about the whole call, with the usage of its term.
     pub fn misused(&self, message: &str) -> SpecError {
         self.error(
             &self.call.name.span,
@@ -337,7 +334,7 @@ impl<'s> Known<'s> {
         )
     }
 
-    /// The positional words, without flags.
+    /// Returns the positional words, without flags.
     pub fn words(&self) -> Vec<&'s Word> {
         self.call
             .positional
@@ -346,10 +343,10 @@ impl<'s> Known<'s> {
             .collect()
     }
 
-    /// Rejects positional words after the first `most`.
+    /// Checks that there are at most `most` positional words.
     ///
     /// # Errors
-    /// Fails if there are more positional words.
+    /// Fails if there are more.
     pub fn at_most(&self, most: usize) -> Result<(), SpecError> {
         match self.words().get(most) {
             None => Ok(()),
@@ -360,25 +357,25 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Whether the call has a flag.
+    /// Whether the call has this flag.
     pub fn flag(&self, flag: &str) -> bool {
         self.call.positional.iter().any(|w| w.text == flag)
     }
 
-    /// A named argument.
+    /// Returns the argument with this key.
     pub fn named(&self, key: &str) -> Option<&'s Named> {
         self.call.named.iter().find(|n| n.key.text == key)
     }
 
-    /// The words given for a key.
+    /// Returns the words of the argument with this key.
     pub fn list(&self, key: &str) -> Option<&'s [Word]> {
         self.named(key).map(|n| n.values.as_slice())
     }
 
-    /// The only word given for a key.
+    /// Returns the single word of the argument with this key.
     ///
     /// # Errors
-    /// Fails if there are several words.
+    /// Fails if the argument has several words.
     pub fn one(&self, key: &str) -> Result<Option<&'s Word>, SpecError> {
         match self.list(key) {
             None => Ok(None),
@@ -390,10 +387,10 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// A finite number.
+    /// Parses a finite number.
     ///
     /// # Errors
-    /// Fails if the word is unknown.
+    /// Fails if the word is not a finite number.
     pub fn number(&self, word: &Word) -> Result<f64, SpecError> {
         match word.text.parse::<f64>() {
             Ok(x) if x.is_finite() => Ok(x),
@@ -404,18 +401,18 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// A number given for a key.
+    /// Parses the number of the argument with this key.
     ///
     /// # Errors
-    /// Fails if the word is unknown.
+    /// Fails if the argument is not a finite number.
     pub fn number_of(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
 
-    /// An integer of at least 1.
+    /// Parses an integer of at least 1.
     ///
     /// # Errors
-    /// Fails if the word is unknown.
+    /// Fails if the word is not such an integer.
     pub fn count(&self, word: &Word) -> Result<usize, SpecError> {
         match word.text.parse::<usize>() {
             Ok(n @ 1..=1_000_000_000) => Ok(n),
@@ -426,7 +423,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// The row of a hyperparameter.
+    /// Returns the row of a hyperparameter of this term.
     ///
     /// # Errors
     /// Fails if the term has no such hyperparameter.
@@ -435,7 +432,7 @@ impl<'s> Known<'s> {
         found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
     }
 
-    /// The user's prior for a hyperparameter.
+    /// Returns the user's prior for a hyperparameter.
     ///
     /// # Errors
     /// Fails if the text is not a prior.
@@ -463,8 +460,8 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// A hyperparameter: the given value, otherwise its row's starting value, otherwise `from_data`, in units of
-    /// `unit`.
+    /// Returns a hyperparameter with its value in units of `unit`: the given value, otherwise the starting value in its
+    /// row, otherwise `from_data`.
     ///
     /// # Errors
     /// Fails if the value is not a number or out of its range.
@@ -482,11 +479,11 @@ impl<'s> Known<'s> {
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all.
-    /// Values are in the table's units, in which a model value of 1 is an element of `units`.
+    /// Returns one hyperparameter per label for a single key. A list gives each label its own value, and a single value
+    /// applies to all labels. Values are in the table's units. A model value of 1 is an element of `units`.
     ///
     /// # Errors
-    /// Fails if a value is not a number or out of its range, or a list has another length.
+    /// Fails if a value is not a number or out of its range, or if the list has another length.
     pub fn settings(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The bounds by name.
+//! The bounds and their names.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteBound {
-    /// The expectation itself: in closed form if available, otherwise by quadrature.
+    /// The expectation itself, in closed form if available and otherwise by quadrature.
     Exact,
-    /// `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
+    /// The log bound `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
     Log,
     /// The tilted bound of Saul and Jordan, minimised over its parameter.
     Tilted,
@@ -21,7 +21,7 @@ pub enum SiteBound {
 }
 
 impl SiteBound {
-    /// Every bound.
+    /// All bounds.
     pub const ALL: [Self; 6] = [
         Self::Exact,
         Self::Log,
@@ -31,7 +31,7 @@ impl SiteBound {
         Self::Piecewise,
     ];
 
-    /// The name of the bound on the command line.
+    /// Returns the name of the bound on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -43,7 +43,7 @@ impl SiteBound {
         }
     }
 
-    /// The bound with this name.
+    /// Returns the bound with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|b| b.name() == name)
     }

@@ -1,15 +1,15 @@
 //! The expectation of multinomial-logit likelihoods, by contrasts.
 //!
 //! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
-//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`: a sum over *contrasts* η_j − η_k of pairs of categories with
-//! non-negative weights. So the optimal Gaussian posterior (Opper and Archambeau 2009), with precision `Σ⁻¹ + Wᵀ E[∇²g]
-//! W`, has `diag λ` with `λ_jk = E[p_j p_k]` if there is a linear predictor per contrast, K(K−1)/2 of them per
-//! observation. Their variances contain the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k −
-//! v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the same relation as for scalar sites. α belongs to the contrasts
+//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts* η_j − η_k
+//! of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009), with precision `Σ⁻¹ + Wᵀ E[∇²g]
+//! W`, therefore has `diag λ` with `λ_jk = E[p_j p_k]` if there is a linear predictor per contrast, K(K−1)/2 of them
+//! per observation. Their variances contain the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k
+//! − v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the same relation as for scalar sites. α belongs to the contrasts
 //! against the reference, `α_k = E[p_k] − [y = k]`.
 //!
-//! The expectation over K − 1 dimensions is the product of trapezoid rules for up to three, and for more the mean over points that
-//! are spread evenly and symmetrically with the right second moments.
+//! For up to three dimensions (K − 1), the expectation uses a product of trapezoidal rules. For more, it uses the mean
+//! over points that are spread evenly and symmetrically with the right second moments.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -28,23 +28,21 @@ use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
 /// Largest number of dimensions for grids. With three dimensions of about unit variance the error is 1e-7 nats. The
-/// mean over 2048 points had 3e-4.
+/// mean over 2048 points had an error of 3e-4.
 const GRID: usize = 3;
 
-/// Points of the mean in more dimensions, and four times as many to estimate its error.
+/// Number of points of the mean in more dimensions. The estimate of its error uses four times as many.
 const POINTS: usize = 8192;
 
-/// Number of contrasts among `size` predictors and the reference.
 pub(crate) fn count(size: usize) -> usize {
     size * (size + 1) / 2
 }
 
-/// The pairs of predictors other than those against the reference, in the order of their contrasts.
+/// Returns the pairs of predictors, except the pairs with the reference, in the order of their contrasts.
 fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
 
-/// The observations' categories, out of `size + 1`.
 #[derive(Debug)]
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
@@ -87,7 +85,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// A single contrast has no likelihood.
+    /// A single contrast has no likelihood of its own.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -96,7 +94,7 @@ impl Potentials for Contrasts {
         }
     }
 
-    /// The case in which two of the exponentials cancel.
+    /// The nearest singularity is where two of the exponentials cancel.
     fn width(&self, _: usize) -> f64 {
         std::f64::consts::PI
     }
@@ -104,22 +102,21 @@ impl Potentials for Contrasts {
     fn discord(&self) -> f64 {
         match self.size {
             0..=GRID => 0.0,
-            // Means over point sets only approximately equal the expectations of which Price's theorem gives the
-            // derivatives. The error of this was not measured.
+            // Price's theorem gives derivatives of expectations, which the means over point sets only approximate. The
+            // error of this was not measured.
             _ => 1e-6 * self.sites.len() as f64,
         }
     }
 }
 
-/// The joint distribution of an observation's predictors: their means and a root of their covariance.
+/// The joint distribution of an observation's predictors, as their means and a root of their covariance.
 struct Joint<'a> {
     mean: &'a [f64],
-    /// Lower triangular, row by row.
+    /// A lower triangular matrix, row by row.
     root: Vec<f64>,
 }
 
 impl<'a> Joint<'a> {
-    /// The joint distribution with these moments of the contrasts.
     fn new(m: &'a [f64], v: &[f64], size: usize) -> Self {
         let mut covariance = vec![0.0; size * size];
         for k in 0..size {
@@ -134,7 +131,6 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// The largest change of a difference in η when coordinate `i` of z changes by 1.
     fn spread(&self, i: usize) -> f64 {
         let size = self.mean.len();
         let column = (i..size).map(|k| self.root[k * size + i]);
@@ -145,7 +141,8 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are set to 0.
+/// Computes the Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are
+/// set to 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -163,7 +160,6 @@ fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     a
 }
 
-/// `E g`, `E p_k`, and `E p_j p_k` in the order of contrasts.
 struct Sums {
     log: f64,
     shares: Vec<f64>,
@@ -186,7 +182,6 @@ impl Sums {
     }
 }
 
-/// Sums over points, eight at a time.
 struct Lanes<V> {
     z: Vec<V>,
     eta: Vec<V>,
@@ -207,7 +202,6 @@ impl<V: F64x8> Lanes<V> {
         }
     }
 
-    /// Adds the eight points z with their weights.
     #[inline(always)]
     fn add(&mut self, at: &Joint<'_>, weight: V) {
         let size = self.eta.len();
@@ -254,7 +248,6 @@ impl<V: F64x8> Lanes<V> {
     }
 }
 
-/// Eight numbers from `at`.
 #[inline(always)]
 fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     let mut out = [0.0; LANES];
@@ -262,11 +255,11 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     V::from_array(out)
 }
 
-/// Weights below this share of the largest are omitted from a grid.
+/// A grid omits weights below this share of the largest.
 const LIGHT: f64 = 1e-11;
 
 simd_fn! {
-    /// Sums over a grid: a product of trapezoid rules, one per dimension.
+    /// Sums over a grid, which is a product of trapezoidal rules with one per dimension.
     fn on_grid, on_grid_fn = <V>(rule: &Quadrature, at: &Joint<'_>) -> Sums {
         let size = at.mean.len();
         let mut lanes = Lanes::<V>::new(size);
@@ -275,7 +268,7 @@ simd_fn! {
             .collect();
         let largest = |weights: &[f64]| weights.iter().copied().fold(0.0, f64::max);
         let light = LIGHT * axes.iter().map(|axis| largest(&axis.weights)).product::<f64>();
-        // Eight nodes of the last axis at a time, for each combination of nodes of the others.
+        // The loop takes eight nodes of the last axis at a time, for each combination of nodes of the other axes.
         let (last, outer) = axes.split_last().expect("a dimension");
         let combinations: usize = outer.iter().map(|axis| axis.nodes.len()).product();
         for combination in 0..combinations {
@@ -297,7 +290,6 @@ simd_fn! {
         lanes.sums(1.0)
     }
 
-    /// Sums over a point set.
     fn over_point_set, over_point_set_fn = <V>(point_set: &PointSet, at: &Joint<'_>) -> Sums {
         let mut lanes = Lanes::<V>::new(at.mean.len());
         for c in (0..point_set.points).step_by(LANES) {
@@ -310,12 +302,12 @@ simd_fn! {
     }
 }
 
-/// Points that represent a standard normal distribution: symmetric, with unit second moments, so that cubic polynomials
-/// are averaged exactly.
+/// Points that represent a standard normal distribution. They are symmetric and have unit second moments, so the
+/// average of a cubic polynomial is exact.
 #[derive(Debug)]
 struct PointSet {
     points: usize,
-    /// Coordinate i of point n is at `i · points + n`.
+    /// Coordinate i of point n is at index `i · points + n`.
     coordinates: Vec<f64>,
 }
 
@@ -353,7 +345,7 @@ impl PointSet {
     }
 }
 
-/// Values of an observation's predictors, observation by observation, as values of its contrasts.
+/// Converts values of an observation's predictors to values of its contrasts, observation by observation.
 fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
     values
         .chunks(size)
@@ -364,7 +356,7 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The values of the predictors themselves among values of the contrasts, if the bound couples them.
+/// Selects the values of the predictors from the values of the contrasts, if the bound couples the predictors.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -375,13 +367,12 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// Number of predictors of an observation if the bound couples them so that contrasts are needed.
+/// Returns the number of predictors of an observation, if the bound couples them so that contrasts are needed.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
 }
 
-/// The model with a linear predictor per contrast, if the bound needs that.
 pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);
@@ -413,7 +404,6 @@ pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     Cow::Owned(inner)
 }
 
-/// A start for the model of [`with_contrasts`] from an earlier fit of the same kind.
 pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Cow<'a, Warm> {
     match coupled(model.likelihood, model.bound) {
         Some(size) if warm.predictor.len() == model.predictors() => Cow::Owned(Warm {
@@ -424,7 +414,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// A fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
+/// Returns a fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();
@@ -459,7 +449,6 @@ mod tests {
         Contrasts::new(vec![Multinomial { category, size }])
     }
 
-    /// Means and variances of the contrasts of predictors with covariance `c`.
     fn contrast_moments(mean: &[f64], c: impl Fn(usize, usize) -> f64) -> (Vec<f64>, Vec<f64>) {
         let size = mean.len();
         let differences = pairs(size).map(|(j, k)| c(j, j) + c(k, k) - 2.0 * c(j, k));
@@ -467,7 +456,7 @@ mod tests {
         (contrasted(mean, size), v)
     }
 
-    /// E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z on either side.
+    /// Computes E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z on either side.
     fn brute_force(
         mean: &[f64],
         c: impl Fn(usize, usize) -> f64,

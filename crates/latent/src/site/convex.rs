@@ -1,8 +1,8 @@
-//! Sites whose bound has a closed convex conjugate: one curve (α, λ(α)) per observation.
+//! Sites whose bound has a closed convex conjugate, with one curve (α, λ(α)) per observation.
 //!
 //! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex. Its
 //! conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there, so the dual has N variables instead of
-//! 2N. The table of curves, with y the response and −log p the negative log density:
+//! 2N. In this table of curves, y is the response and −log p the negative log density:
 //!
 //! | family | f(m, v) | λ(α) | φ(α) |
 //! | --- | --- | --- | --- |
@@ -13,14 +13,13 @@
 //! | quadratic | ½ a (m² + v) + b m + c | a | (α − b)²/(2a) − c |
 //! | linear | −a m + c | 0, α = −a alone | −c |
 //!
-//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate
-//! at fixed ω is smallest at ω = p. Because the bound is convex in ω and the conjugate's objective concave in p,
-//! minimum and supremum can be exchanged. Böhning's bound touches at ψ = m, which gives `log(1 + e^m) + v/8`. Both need
-//! no outer loop.
+//! Here `H(p) = p log p + (1−p) log(1−p)`. In the tilted row, the term `½ (ω² + (1−2ω) p) v` of the conjugate at fixed
+//! ω is smallest at ω = p, for given α. Because the bound is convex in ω and the conjugate's objective concave in p,
+//! minimum and supremum can be exchanged. Böhning's bound is exact at ψ = m, which gives `log(1 + e^m) + v/8`. Neither
+//! bound needs an outer loop.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
-/// The bound on `E log(1 + e^η)` of a logistic site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogisticBound {
     Log,
@@ -28,7 +27,6 @@ pub(crate) enum LogisticBound {
     Bohning,
 }
 
-/// The site of one observation; see the table of this file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Convex {
     Exponential {
@@ -58,36 +56,34 @@ pub(crate) enum Convex {
 /// λ and φ with their first two derivatives at one α.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curve {
-    /// λ.
+    /// The value λ(α).
     pub lambda: f64,
-    /// λ′.
+    /// The first derivative λ′(α).
     pub lambda1: f64,
-    /// λ″.
+    /// The second derivative λ″(α).
     pub lambda2: f64,
-    /// φ, in nats.
+    /// The value φ(α), in nats.
     pub phi: f64,
-    /// φ′.
+    /// The first derivative φ′(α).
     pub phi1: f64,
-    /// φ″.
+    /// The second derivative φ″(α).
     pub phi2: f64,
 }
 
-/// f with its derivatives with respect to m and v.
+/// The bound f with its derivatives with respect to m and v.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
-    /// f, in nats.
+    /// The value f, in nats.
     pub f: f64,
-    /// ∂f/∂m.
+    /// The derivative ∂f/∂m.
     pub by_mean: f64,
-    /// ∂f/∂v.
+    /// The derivative ∂f/∂v.
     pub by_variance: f64,
 }
 
-/// Curvature of a fixed coordinate.
 const FIXED: f64 = 1e100;
 
 impl Convex {
-    /// The open interval of α where φ is finite with its slope.
     pub(crate) fn domain(&self) -> (f64, f64) {
         match *self {
             Self::Exponential { a, slope, .. } if slope > 0.0 => (-a, f64::INFINITY),
@@ -98,12 +94,10 @@ impl Convex {
         }
     }
 
-    /// Whether α is fixed.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Linear { .. })
     }
 
-    /// λ and φ at α, which must lie inside the domain.
     pub(crate) fn curve(&self, alpha: f64) -> Curve {
         match *self {
             Self::Exponential { a, rate, slope, c } => {
@@ -161,7 +155,7 @@ impl Convex {
         }
     }
 
-    /// The α with `φ′(α) = wanted`, moved off the domain's ends only by rounding.
+    /// Computes the α with `φ′(α) = wanted`. If rounding puts it at an end of the domain, it moves inside.
     fn at_slope(&self, wanted: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, slope, .. } => {
@@ -170,7 +164,7 @@ impl Convex {
             }
             Self::Logistic { y, n, shift, .. } => {
                 let x = wanted - shift;
-                // From the nearer end, which avoids cancellation.
+                // The computation from the nearer end avoids cancellation.
                 let alpha = if x <= 0.0 {
                     n * inv_logit(x) - y
                 } else {
@@ -183,7 +177,6 @@ impl Convex {
         }
     }
 
-    /// The α that attains the supremum at (m, v).
     pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
         let slope = match *self {
             Self::Exponential { slope, .. } => m + 0.5 * slope * v,
@@ -197,8 +190,9 @@ impl Convex {
         self.at_slope(slope)
     }
 
-    /// A point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the natural
-    /// parameter φ′, so it never leaves the domain. If λ is unbounded it grows linearly once it is e times as large.
+    /// Computes a point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the
+    /// natural parameter φ′, so it never leaves the domain. If λ is unbounded, it grows linearly once it is e times as
+    /// large.
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
@@ -211,7 +205,6 @@ impl Convex {
         }
     }
 
-    /// f and its derivatives at (m, v).
     pub(crate) fn value(&self, m: f64, v: f64) -> Value {
         match *self {
             Self::Exponential { a, rate, slope, c } => {
@@ -262,8 +255,8 @@ impl Convex {
         }
     }
 
-    /// The site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a form
-    /// without cancellation if available.
+    /// Computes the site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a
+    /// form without cancellation if there is one.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, slope, .. } => {
@@ -287,8 +280,8 @@ impl Convex {
                 };
                 let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
                 let delta = m - shift + half - (p.ln() - q.ln());
-                // n times the relative entropy of p with respect to σ(logit p + δ), from the end at which the
-                // exponential is small.
+                // This is n times the relative entropy of p with respect to σ(logit p + δ), computed from the end at
+                // which the exponential is small.
                 let divergence = if delta <= 0.0 {
                     (p * delta.exp_m1()).ln_1p() - p * delta
                 } else {
@@ -305,7 +298,7 @@ impl Convex {
         }
     }
 
-    /// A rough α from the response alone, well inside the domain.
+    /// Returns a rough α that depends only on the response and is well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { slope, .. } if slope > 0.0 => 0.5,
@@ -316,7 +309,7 @@ impl Convex {
     }
 }
 
-/// `e^x − 1 − x`, accurate near 0.
+/// Computes `e^x − 1 − x`, accurate near 0.
 fn expm1_minus(x: f64) -> f64 {
     if x.abs() < 0.03 {
         x * x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0 + x / 720.0))))
@@ -325,18 +318,16 @@ fn expm1_minus(x: f64) -> f64 {
     }
 }
 
-/// `x` moved strictly between the ends.
 fn inside(x: f64, (low, high): (f64, f64)) -> f64 {
     let x = if x > low { x } else { above(low) };
     if x < high { x } else { -above(-high) }
 }
 
-/// A little above `x`, relatively.
 fn above(x: f64) -> f64 {
     x + (x.abs() * 4.0 * f64::EPSILON).max(1e-300)
 }
 
-/// The root z of `z = x + (1 − 2σ(z)) v/2`: the logit of the tilted bound's ω, with the sign of x.
+/// Computes the root z of `z = x + (1 − 2σ(z)) v/2`, which is the logit of the tilted bound's ω and has the sign of x.
 ///
 /// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` increases and is concave, and at `x/(1 + v/4)` it is at most 0, so
 /// Newton's method from there never oversteps. It converges quadratically, so a step of 1e-8 is the last.
@@ -359,7 +350,6 @@ fn tilted_logit(x: f64, v: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Sites of every row, with responses at the ends and in the middle of their ranges.
     fn sites() -> Vec<Convex> {
         let mut sites = vec![
             Convex::Exponential {
@@ -408,7 +398,7 @@ mod tests {
         sites
     }
 
-    /// The supremum by golden-section search over the domain cut at ±`reach`.
+    /// Computes the supremum by golden-section search over the domain, limited to ±`reach`.
     fn supremum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
         let ratio = 0.5 * (5f64.sqrt() - 1.0);
         for _ in 0..200 {
@@ -449,7 +439,7 @@ mod tests {
 
     #[test]
     fn the_conjugate_is_the_supremum_over_mean_and_variance() {
-        // f* at (α, λ(α)) by maximising over m at the best v ≥ 0 of a grid that is refined.
+        // f* at (α, λ(α)) is the maximum over m at the best v ≥ 0 of a grid that is refined.
         for site in sites() {
             let alpha = site.maximiser(0.4, 0.9);
             let at = site.curve(alpha);

@@ -1,13 +1,14 @@
-//! Expectations without a closed form, for use in the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
+//! Expectations without a closed form, for the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
 //!
-//! For an exact expectation `f(m, v) = E g(η)`, η ~ N(m, v), with g = −log p: `∂f/∂m = E g′` and `∂f/∂v = ½ E g″` (Bonnet,
-//! Price).
+//! For an exact expectation `f(m, v) = E g(η)`, η ~ N(m, v), with g = −log p: `∂f/∂m = E g′` and `∂f/∂v = ½ E g″`
+//! (Bonnet, Price).
 //!
-//! The trapezoid rule `Σ h φ(z_k) g(m + s z_k)` is as good as any for functions that are analytic near the real line.
+//! The trapezoidal rule `Σ h φ(z_k) g(m + s z_k)` is as good as any for functions that are analytic near the real line.
 //! If g is analytic within a distance w, a shift of the line of integration by a ≤ w/s shows an error of about
-//! `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The spread s determines the step h, so that this error is
-//! [`SMALL`]: 16 nodes up to s = 0.12 w, then about 75 s/w. For log(1 + e^η), for which w = π, Gauss and Hermite's rule
-//! with 32 nodes has an error of 5e-6 nats at a spread of 3, 1.4e-3 at 6 and 1.3e-2 at 10.
+//! `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The spread s determines the step h, so that the
+//! logarithm of this error is [`SMALL`]. This requires 16 nodes up to s = 0.12 w, and then about 75 s/w. For
+//! log(1 + e^η), for which w = π, Gauss–Hermite quadrature with 32 nodes has an error of 5e-6 nats at a spread of 3,
+//! 1.4e-3 at 6 and 1.3e-2 at 10.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -22,27 +23,24 @@ use super::convex::Value;
 use crate::Error;
 use crate::linear::kernels::sum;
 
-/// −log p of one observation as a smooth function of η.
 pub(crate) trait Potential: Clone + Debug + Send + Sync {
-    /// The function with its first two derivatives, at eight η.
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V);
 
-    /// The distance from the real line within which the function is analytic.
+    /// Returns the distance from the real line within which the function is analytic.
     fn width(&self) -> f64;
 }
 
-/// The potentials of all observations of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
-    /// The expectation of each with its derivatives with respect to m and v. All slices have the same length.
+    /// Computes the expectation of each potential, with its derivatives with respect to m and v. All slices have the
+    /// same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
-    /// The same for only potential `n`.
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
-    /// The distance from the real line within which potential `n` is analytic.
     fn width(&self, n: usize) -> f64;
 
-    /// Nats by which a value may differ from its prediction by the derivatives, over all potentials.
+    /// Returns the largest difference in nats of a value from its prediction by the derivatives, summed over all
+    /// potentials.
     fn discord(&self) -> f64 {
         0.0
     }
@@ -54,14 +52,14 @@ const SMALL: f64 = -25.0;
 /// The largest step that integrates the density itself to [`SMALL`].
 const STEP: f64 = 0.88;
 
-/// Standard deviations on either side. A mass of 2e-12 is beyond.
+/// Nodes reach this many standard deviations on either side. A mass of 2e-12 is beyond.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by √2 from level to level, to 8192 nodes. The spread selects levels up to half of them, which suffice
-/// for a spread of 270 w/π.
+/// Steps shrink by √2 from level to level, to 8192 nodes. The spread selects only levels up to half of them, which
+/// suffice for a spread of 270 w/π.
 const LEVELS: usize = 19;
 
-/// Levels to half the step.
+/// Number of levels over which the step is halved.
 const HALVED: usize = 2;
 
 /// Nodes and weights, padded with weights of 0 to whole vectors.
@@ -85,7 +83,6 @@ impl Nodes {
         }
     }
 
-    /// The trapezoid rule for the standard normal density.
     fn trapezoid(level: usize) -> Self {
         let step = STEP * 2f64.powf(-0.5 * level as f64);
         let half = ((REACH / step).ceil() as usize).next_multiple_of(LANES / 2);
@@ -99,7 +96,7 @@ impl Nodes {
         }
     }
 
-    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
+    /// Computes `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
     #[inline(always)]
     fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
         let (m, sd) = (V::splat(m), V::splat(sd));
@@ -114,19 +111,18 @@ impl Nodes {
     }
 }
 
-/// The quadrature of expectations: the trapezoid rule with a step that depends on the spread, or Gauss and Hermite's
-/// rule with a given number of nodes.
+/// The quadrature of expectations: the trapezoidal rule with a step that depends on the spread, or Gauss–Hermite
+/// quadrature with a given number of nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
-    /// Trapezoid rules, computed on first use.
     levels: Vec<OnceLock<Nodes>>,
     /// Whether to use twice the nodes that the spread needs, to estimate the error of other rules.
     pub(crate) finer: bool,
 }
 
 impl Quadrature {
-    /// The rule with this number of nodes, or with the number that the spread needs.
+    /// Without a number of nodes, the spread determines it.
     pub(crate) fn new(nodes: Option<usize>) -> Result<Self, Error> {
         let given = |nodes: usize| -> Result<Nodes, Error> {
             let rule = gauss_hermite(nodes).ok_or_else(|| {
@@ -150,7 +146,7 @@ impl Quadrature {
         }
     }
 
-    /// The rule for a function that is analytic within `width`, over a normal distribution with this spread.
+    /// Returns the rule for a function that is analytic within `width`, over a normal distribution with this spread.
     pub(crate) fn nodes(&self, width: f64, sd: f64) -> &Nodes {
         if let Some(nodes) = &self.given {
             return nodes;
@@ -159,7 +155,7 @@ impl Quadrature {
         self.levels[level].get_or_init(|| Nodes::trapezoid(level))
     }
 
-    /// E h(η) for η ~ N(m, v), h analytic within `width`.
+    /// Computes E h(η) for η ~ N(m, v), where h is analytic within `width`.
     pub(crate) fn expectation(&self, width: f64, m: f64, v: f64, h: impl Fn(f64) -> f64) -> f64 {
         let sd = v.max(0.0).sqrt();
         let rule = self.nodes(width, sd);
@@ -169,16 +165,16 @@ impl Quadrature {
     }
 }
 
-/// Uncertainty of the sum of expectations at these marginals in nats: its change with twice the number of nodes.
+/// Computes the uncertainty in nats of the sum of expectations at these marginals, which is its change with twice the
+/// number of nodes.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
     sum(own.len(), |n| (own[n].f - finer[n].f).abs())
 }
 
-/// The first level with a short enough step.
 fn level(width: f64, sd: f64) -> usize {
-    // Up to a distance from the singularity, near which derivatives grow.
+    // The shift keeps a distance from the singularity, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);
     let step = 2.0 * std::f64::consts::PI * a / (0.5 * a * a - SMALL);
     let level = (2.0 * (STEP / step).log2()).ceil();
@@ -187,8 +183,6 @@ fn level(width: f64, sd: f64) -> usize {
 }
 
 simd_fn! {
-    /// Computes the expectations of potentials and their derivatives with respect to m and v. All slices have the same
-    /// length.
     fn expectations, expectations_fn = <V, P: Potential>(
         rule: &Quadrature, sites: &[P], m: &[f64], v: &[f64], out: &mut [Value]
     ) {
@@ -202,7 +196,7 @@ simd_fn! {
     }
 }
 
-/// Sites per task. Each takes many times as long as an element of other passes.
+/// Number of sites per task. Each takes many times as long as an element of other passes.
 const FEW: usize = 256;
 
 impl<P: Potential> Potentials for Vec<P> {
@@ -242,7 +236,7 @@ mod tests {
         }
     }
 
-    /// E h by Simpson's rule on twelve standard deviations on either side.
+    /// Computes E h by Simpson's rule on twelve standard deviations on either side.
     fn simpson(m: f64, sd: f64, h: impl Fn(f64) -> f64) -> f64 {
         let steps = 40_000;
         let width = 24.0 / f64::from(steps);

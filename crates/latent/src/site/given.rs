@@ -1,37 +1,37 @@
-//! User-defined sites: f, its conjugate on a curve, and the curve's domain.
+//! User-defined sites, which consist of f, its conjugate on a curve, and the domain of the curve.
 
 use std::fmt::Debug;
 
 use super::convex::{Curve, Value};
 
-/// One observation's bound f(m, v) on E[−log p(y | η)], η ~ N(m, v), with a convex conjugate.
+/// A bound f(m, v) on E[−log p(y | η)], η ~ N(m, v), for one observation, with a convex conjugate.
 ///
 /// It is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`: f* is φ on the curve (α, λ(α)). If f is the
-/// expectation itself, so is the maximised bound; if it is larger, the bound is lower. The crate's own sites are in a
-/// table of this form (`site::convex`), which shows the derivation: α = ∂f/∂m, λ = 2 ∂f/∂v, φ = αm + ½λv − f, each as a
-/// function of α alone.
+/// expectation itself, the fit maximises the exact objective, and if f is larger, it maximises a lower bound. The
+/// crate's own sites are in a table of this form (`site::convex`), which shows the derivation: α = ∂f/∂m, λ = 2 ∂f/∂v,
+/// φ = αm + ½λv − f, each as a function of α alone.
 ///
-/// Requirements of a fit: λ ≥ 0 on the domain, φ convex with φ′ from −∞ to ∞ over it, and `value` and `curve`
-/// consistent with each other. [`check_site`] tests the last one at a point.
+/// A fit requires λ ≥ 0 on the domain, a convex φ with φ′ from −∞ to ∞ over it, and consistent results of `value` and
+/// `curve`. [`check_site`] tests this consistency at a point.
 pub trait Site: Debug + Send + Sync {
-    /// f with its derivatives with respect to m and v.
+    /// Computes f with its derivatives with respect to m and v.
     fn value(&self, m: f64, v: f64) -> Value;
 
-    /// λ and φ = f* with two derivatives each, at an α inside the domain.
+    /// Computes λ and φ = f* with two derivatives each, at an α inside the domain.
     fn curve(&self, alpha: f64) -> Curve;
 
-    /// The open interval of α in which φ and φ′ are finite; its ends may be infinite.
+    /// Returns the open interval of α in which φ and φ′ are finite. Its ends may be infinite.
     fn domain(&self) -> (f64, f64);
 }
 
-/// Number of halvings that determine α to the last digit, from any interval of doubles.
+/// Number of bisections that determine α to the last digit, from any interval of doubles.
 const HALVINGS: usize = 2_200;
 
-/// The α with φ′(α) = `slope`, by bisection.
 fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
     let (low, high) = site.domain();
     let below = |alpha: f64| site.curve(alpha).phi1 < slope;
-    // An interval around it, from an α inside outwards: by halves towards an end, by doubling towards infinity.
+    // The interval grows outwards from an α inside the domain. It halves the distance to a finite end, and doubles
+    // towards infinity.
     let (mut a, mut b) = (from, from);
     let mut reach = from.abs().max(1.0);
     while below(b) && b < f64::MAX {
@@ -74,7 +74,7 @@ fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
             b = c;
         }
     }
-    // The end that was evaluated from inside.
+    // The result is the end that was evaluated inside the domain.
     if a > low { a } else { b }
 }
 
@@ -82,12 +82,13 @@ fn middle(a: f64, b: f64) -> f64 {
     0.5 * a + 0.5 * b
 }
 
-/// An α inside the domain: ∂f/∂m at (0, 1).
+/// Returns ∂f/∂m at (0, 1), which is an α inside the domain.
 pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }
 
-/// The point of a path from α, straight in φ′ for small steps and in their logarithm for large ones.
+/// Returns a point on a path from α. The path is straight in φ′ for small steps, and in the logarithm of φ′ for large
+/// ones.
 pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     let step = at.phi2 * d;
     let size = step.abs();
@@ -102,15 +103,14 @@ pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     at_slope(site, at.phi1 + step, alpha)
 }
 
-/// The site's share of the duality gap.
 pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
     let at = site.curve(alpha);
     (site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
 }
 
-/// The largest inconsistency between a site's parts at (m, v): the maximum of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2
-/// ∂f/∂v| at α = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units
-/// of λ. A few 1e-6 are rounding errors.
+/// Computes the largest inconsistency between a site's functions at (m, v). This is the maximum of |f + f*(α, λ) − αm −
+/// ½λv| and |λ(α) − 2 ∂f/∂v| at α = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives compared with
+/// differences, in nats and units of λ. Values of a few 1e-6 are rounding errors.
 pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
     let value = site.value(m, v);
     let alpha = value.by_mean;

@@ -1,4 +1,4 @@
-//! Logistic sites, eight at a time: the functions of `convex` over runs of sites.
+//! The functions of `convex` for runs of logistic sites, eight at a time.
 //!
 //! Eight neighbouring logistic sites with one bound share a vector. Other sites and the remainder are evaluated one by
 //! one with [`Convex`]'s own functions, which have the same formulas.
@@ -9,7 +9,6 @@ use jensen_math::vmath::{exp, expm1, inv_logit, log, log1p, log1p_exp};
 
 use super::convex::{Convex, Curve, LogisticBound, Value};
 
-/// Eight logistic sites under one bound: y, n and shift.
 struct Eight<V> {
     bound: LogisticBound,
     y: V,
@@ -50,7 +49,7 @@ fn eight<V: F64x8>(sites: &[Convex]) -> Option<Eight<V>> {
     })
 }
 
-/// The root z of `z = x + (1 − 2σ(z)) v/2`, as in `convex`.
+/// Finds the root z of `z = x + (1 − 2σ(z)) v/2`, as in `convex`.
 #[inline(always)]
 fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
     let (one, half, quarter) = (V::splat(1.0), V::splat(0.5), V::splat(0.25));
@@ -69,7 +68,7 @@ fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
 }
 
 impl<V: F64x8> Eight<V> {
-    /// `f` without its constant, and its derivatives by m and v.
+    /// Computes `f` without its constant, and its derivatives by m and v.
     #[inline(always)]
     fn value(&self, m: V, v: V) -> (V, V, V) {
         let half = V::splat(0.5);
@@ -97,7 +96,6 @@ impl<V: F64x8> Eight<V> {
         )
     }
 
-    /// p and 1 − p at α.
     #[inline(always)]
     fn shares(&self, alpha: V) -> (V, V) {
         (
@@ -106,7 +104,6 @@ impl<V: F64x8> Eight<V> {
         )
     }
 
-    /// The sites' shares of the duality gap.
     #[inline(always)]
     fn gap(&self, alpha: V, m: V, v: V) -> V {
         let (zero, half) = (V::zero(), V::splat(0.5));
@@ -126,7 +123,7 @@ impl<V: F64x8> Eight<V> {
                 };
                 let delta = raised - (log_p - log_q);
                 let below = delta.le(zero);
-                // From the end at which the exponential is small.
+                // The computation from the end at which the exponential is small avoids cancellation.
                 let near = V::select(below, p, q);
                 let toward = -delta.abs();
                 self.n * (log1p(near * expm1(toward)) - near * toward)
@@ -137,7 +134,6 @@ impl<V: F64x8> Eight<V> {
     }
 }
 
-/// Eight numbers from `at`.
 #[inline(always)]
 fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     let mut out = [0.0; LANES];
@@ -146,7 +142,7 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
 }
 
 simd_fn! {
-    /// f and its derivatives at (m, v); all slices have the same length.
+    /// Computes f and its derivatives at (m, v). All slices have the same length.
     pub(crate) fn values, values_fn = <V>(sites: &[Convex], m: &[f64], v: &[f64], out: &mut [Value]) {
         let mut at = 0;
         while at < sites.len() {
@@ -174,7 +170,7 @@ simd_fn! {
         }
     }
 
-    /// λ, φ and their derivatives at α; all slices have the same length.
+    /// Computes λ, φ and their derivatives at α. All slices have the same length.
     pub(crate) fn curves, curves_fn = <V>(sites: &[Convex], alpha: &[f64], out: &mut [Curve]) {
         let mut at = 0;
         while at < sites.len() {
@@ -218,7 +214,7 @@ simd_fn! {
         }
     }
 
-    /// The sum of the sites' shares of the duality gap; all slices have the same length.
+    /// Sums the sites' contributions to the duality gap. All slices have the same length.
     pub(crate) fn gap, gap_fn = <V>(sites: &[Convex], alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         let (mut total, mut rest, mut at) = (V::zero(), 0.0, 0);
         while at < sites.len() {

@@ -10,7 +10,7 @@ use super::expectation::Potential;
 use super::piecewise::Pieces;
 use super::scalar::jaakkola_curvature;
 
-/// The bounds of these likelihoods, the default first.
+/// The first bound is the default.
 pub(crate) const BOUNDS: &[SiteBound] = &[
     SiteBound::Exact,
     SiteBound::Tilted,
@@ -30,7 +30,6 @@ pub(crate) struct Logistic {
 }
 
 impl Logistic {
-    /// The site under a bound with a conjugate.
     pub(crate) fn under(self, bound: LogisticBound) -> Convex {
         let Self { y, n, shift, c } = self;
         Convex::Logistic {
@@ -74,14 +73,12 @@ impl Potential for Logistic {
 /// A quadratic or piecewise quadratic bound on `E log(1 + e^x)` that has no convex conjugate.
 #[derive(Clone, Debug)]
 pub(crate) enum Raised {
-    /// Jaakkola's, at its best ξ² = (m−t)² + v.
+    /// Jaakkola's bound at its best ξ² = (m−t)² + v.
     Jaakkola,
-    /// Quadratic pieces above log(1 + e^x).
     Piecewise(Pieces),
 }
 
 impl Raised {
-    /// The bound and its derivatives at (m, v).
     pub(crate) fn value(&self, site: &Logistic, m: f64, v: f64) -> Value {
         let Logistic { y, n, shift, c } = *site;
         let x = m - shift;

@@ -1,14 +1,14 @@
-//! Sites: a likelihood under a bound.
+//! Sites, each of which is a likelihood under a bound.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `bound` | the bounds by name |
 //! | `table` | form of a likelihood × bound → site |
 //! | `convex` | scalar bounds with a convex conjugate: value, feasible set, conjugate, maximiser, derivatives |
-//! | `given` | sites that the user brings |
+//! | `given` | user-defined sites |
 //! | `lanes` | logistic sites of `convex`, eight at a time |
 //! | `multinomial` | the vector site of the multinomial-logit likelihood under the log bound |
-//! | `contrasts` | the expectation itself of that likelihood, with a predictor for each pair of categories |
+//! | `contrasts` | the expectation of the multinomial-logit likelihood, with a predictor for each pair of categories |
 //! | `logistic` | likelihoods whose only hard term is log(1 + e^η), and their bounds without a conjugate |
 //! | `expectation` | expectations by quadrature |
 //! | `piecewise` | the pieces of the piecewise quadratic bound |

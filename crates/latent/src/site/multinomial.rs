@@ -1,13 +1,12 @@
 //! The vector site of the multinomial-logit likelihood under the log bound.
 //!
 //! With K categories, the last one the reference, and K − 1 linear predictors:
-//! `E log(1 + Σ e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`, p in the open simplex of
-//! K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k; the curvature of
-//! φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
+//! `E log(1 + Σ e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`, with p
+//! in the open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The
+//! curvature of φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
 
 use super::convex::{Curve, Value};
 
-/// One observation: its category, out of `size + 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Multinomial {
     pub category: usize,
@@ -19,8 +18,8 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// p_k for k < K, then p_K. The observed category's probability is one minus the others, which preserves small
-    /// complements.
+    /// Returns the probabilities p_k for k < K, followed by p_K. The observed category's probability is one minus the
+    /// others, which preserves small complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -49,7 +48,7 @@ impl Multinomial {
         1.0 / last
     }
 
-    /// The largest t for which α + t d stays in the closed domain.
+    /// Returns the largest t for which α + t d is in the closed domain.
     pub(crate) fn reach(&self, alpha: &[f64], direction: &[f64]) -> f64 {
         let p = self.probabilities(alpha);
         let last: f64 = -direction.iter().sum::<f64>();
@@ -62,12 +61,11 @@ impl Multinomial {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether α lies strictly inside the domain.
     pub(crate) fn contains(&self, alpha: &[f64]) -> bool {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// Computes the point at `t` on the path straight in φ′, which never leaves the domain.
+    /// Computes the point at `t` on the path that is straight in φ′, which never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];
@@ -90,7 +88,7 @@ impl Multinomial {
         }
     }
 
-    /// A rough α from the category alone.
+    /// Writes a rough α that depends only on the category.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {
@@ -98,7 +96,6 @@ impl Multinomial {
         }
     }
 
-    /// `softmax(m + v/2, 0)` without overflow, and its log normaliser.
     fn softmax(&self, m: &[f64], v: &[f64]) -> (Vec<f64>, f64) {
         let mut x: Vec<f64> = m.iter().zip(v).map(|(m, v)| m + 0.5 * v).collect();
         x.push(0.0);
@@ -108,7 +105,7 @@ impl Multinomial {
         (x.iter().map(|x| (x - log).exp()).collect(), log)
     }
 
-    /// f; its derivatives by m are returned in `by_mean`.
+    /// The derivatives by m are returned in `by_mean`.
     pub(crate) fn value(&self, m: &[f64], v: &[f64], out: &mut [Value]) {
         let (p, log) = self.softmax(m, v);
         let observed = m.get(self.category).copied().unwrap_or(0.0);
@@ -121,7 +118,6 @@ impl Multinomial {
         }
     }
 
-    /// The share of the duality gap: the relative entropy of p against softmax(m + v/2, 0).
     pub(crate) fn gap(&self, alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         let (q, _) = self.softmax(m, v);
         let sum: f64 = self
@@ -164,7 +160,7 @@ mod tests {
             let f = value[0].f;
             assert!((objective(&alpha) - f).abs() < 1e-12);
             assert!(site.gap(&alpha, &m, &v) < 1e-12);
-            // The maximiser is unique: no neighbour is better, and the gap is the shortfall.
+            // The maximiser is unique, so no neighbour is better, and the gap is the shortfall.
             for d in [[0.01, 0.0], [0.0, -0.01], [0.01, -0.02]] {
                 let other = [alpha[0] + d[0], alpha[1] + d[1]];
                 let shortfall = f - objective(&other);

@@ -2,17 +2,16 @@
 //!
 //! Each piece interpolates the function at the Chebyshev nodes of its interval and is lifted by its largest shortfall
 //! there. The ends of intervals are chosen so that every piece is at most [`EXCESS`] above the function. The right half
-//! mirrors the left by `log(1 + e^x) = x + log(1 + e^−x)`; the tails are the constants and lines through the ends. The
+//! mirrors the left by `log(1 + e^x) = x + log(1 + e^−x)`. The tails are the constants and lines through the ends. The
 //! expectation under N(m, v) is a sum of truncated normal moments, and so are its derivatives.
 
 use jensen_math::special::{erfc, log1p_exp};
 
 use super::convex::Value;
 
-/// Largest distance of the bound from the function.
 pub(crate) const EXCESS: f64 = 1e-4;
 
-/// `constant + linear x + square x²` from `start` to the next piece.
+/// The function `constant + linear x + square x²` from `start` to the next piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Piece {
     start: f64,
@@ -21,11 +20,11 @@ struct Piece {
     square: f64,
 }
 
-/// The pieces from −∞ to ∞.
+/// The pieces in order from −∞ to ∞.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pieces(Vec<Piece>);
 
-/// The lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
+/// Computes the lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
 fn interpolate(low: f64, high: f64) -> (Piece, f64) {
     let (centre, half) = (0.5 * (low + high), 0.5 * (high - low));
     // In t = (x − centre)/half the nodes are −r, 0, r with r = √3/2.
@@ -59,7 +58,7 @@ impl Pieces {
         let mut left = Vec::new();
         let mut high = 0.0;
         while log1p_exp(high) > EXCESS {
-            // The longest interval within the excess, by bisection.
+            // Bisection finds the longest interval within the excess.
             let (mut short, mut long) = (0.0, 20.0);
             for _ in 0..60 {
                 let middle = 0.5 * (short + long);
@@ -80,7 +79,7 @@ impl Pieces {
             square: 0.0,
         }];
         pieces.extend(left.iter().rev());
-        // Mirrored: piece k of the right half ends where piece k of the left one starts.
+        // In the mirrored half, piece k ends where piece k of the left half starts.
         let mut start = 0.0;
         for piece in &left {
             pieces.push(Piece {
@@ -100,7 +99,6 @@ impl Pieces {
         Self(pieces)
     }
 
-    /// The bound's expectation under N(m, v) and its derivatives.
     pub(crate) fn expectation(&self, m: f64, v: f64) -> Value {
         let sd = v.max(1e-12).sqrt();
         let mut out = Value::default();
@@ -108,7 +106,7 @@ impl Pieces {
         for (k, piece) in self.0.iter().enumerate() {
             let end = self.0.get(k + 1).map_or(f64::INFINITY, |next| next.start);
             let high = Edge::at((end - m) / sd);
-            // ∫ z^k φ over the piece.
+            // This is ∫ z^k φ over the piece.
             let m0 = if low.z > 0.0 {
                 low.above - high.above
             } else {
@@ -130,7 +128,6 @@ impl Pieces {
         out
     }
 
-    /// The bound at one point.
     #[cfg(test)]
     fn at(&self, x: f64) -> f64 {
         let k = self.0.partition_point(|p| p.start <= x).max(1) - 1;
@@ -139,7 +136,6 @@ impl Pieces {
     }
 }
 
-/// The normal density and distribution at an end.
 #[derive(Clone, Copy)]
 struct Edge {
     z: f64,
@@ -159,7 +155,7 @@ impl Edge {
         }
     }
 
-    /// `z^power φ(z)`, 0 at infinity.
+    /// Computes `z^power φ(z)`, which is 0 at infinity.
     fn weighted(&self, power: i32) -> f64 {
         if self.density == 0.0 {
             0.0

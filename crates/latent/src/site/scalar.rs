@@ -1,6 +1,6 @@
 //! Scalar functions that several sites share.
 
-/// Jaakkola's λ(ξ) = (σ(ξ) − ½)/(2ξ), twice which is the curvature of the bound.
+/// Jaakkola's λ(ξ) = (σ(ξ) − ½)/(2ξ). Twice λ is the curvature of the bound.
 pub(crate) fn jaakkola_curvature(xi: f64) -> f64 {
     let xi = xi.abs();
     if xi < 1e-4 {

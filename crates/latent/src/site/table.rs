@@ -1,4 +1,4 @@
-//! Form of a likelihood × bound → site.
+//! The table of sites: the form of a likelihood and a bound determine the site.
 
 use std::sync::Arc;
 
@@ -18,27 +18,22 @@ use crate::linear::Block;
 use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
 use crate::{Error, LatentModel};
 
-/// Sites with a convex dual in one coordinate a predictor.
+/// Sites with a convex dual in one coordinate per predictor.
 #[derive(Debug)]
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
     Vector(Vec<Multinomial>),
-    /// The sites of the user.
     Given(Vec<Box<dyn Site>>),
 }
 
-/// The sites of a model.
 #[derive(Debug)]
 pub(crate) enum Sites {
     Dual(DualSites),
-    /// Logistic forms under a bound without a conjugate.
     Raised(Vec<Logistic>, Raised),
-    /// Expectations by quadrature.
     Expected(Arc<dyn Potentials>, Quadrature),
 }
 
 impl Sites {
-    /// The sites of a checked model.
     pub(crate) fn new(model: &LatentModel, nodes: Option<usize>) -> Result<Self, Error> {
         let under = |forms: Vec<Logistic>, bound: LogisticBound| {
             let sites = forms.into_iter().map(|form| form.under(bound)).collect();
@@ -70,7 +65,7 @@ impl Sites {
         )
     }
 
-    /// f with its derivatives, one per predictor. A vector site has its whole f in the first one.
+    /// Computes f with its derivatives, one per predictor. The first predictor of a vector site has the site's whole f.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -81,7 +76,6 @@ impl Sites {
         }
     }
 
-    /// f with its derivatives for predictor `n` of scalar sites.
     pub(crate) fn value_of(&self, n: usize, m: f64, v: f64) -> Value {
         match self {
             Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
@@ -96,7 +90,7 @@ impl Sites {
         }
     }
 
-    /// E h(η_n) for another function by the same rule, if it is quadrature; otherwise NaN.
+    /// Computes E h(η_n) for another function by the same rule if the rule is quadrature, and NaN otherwise.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -104,7 +98,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites is uncertain at these marginals; 0 without approximations.
+    /// Computes the uncertainty in nats of the sum of the sites at these marginals, which is 0 without approximations.
     pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
@@ -112,7 +106,8 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites may differ from the prediction of its derivatives, beyond rounding.
+    /// Returns the number of nats by which the sum of the sites may differ from the prediction of its derivatives,
+    /// beyond rounding.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -120,8 +115,8 @@ impl Sites {
         }
     }
 
-    /// Natural parameters (b, λ) to start the fixed point: for a convex dual those of one step from the data's own
-    /// guess, otherwise of the prior mean.
+    /// Returns natural parameters (b, λ) at which the fixed point starts. For a convex dual they are those after one
+    /// step from the data's own guess, and otherwise those at the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {
@@ -133,7 +128,7 @@ impl Sites {
             }
             Self::Raised(..) | Self::Expected(..) => {
                 let values = self.values(centre, &vec![1.0; n]);
-                // A site with negative curvature starts with curvature 0.
+                // A site with negative curvature starts with a curvature near 0.
                 let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
                 let b = map(n, |i| lambda[i] * centre[i] - values[i].by_mean);
                 (b, lambda)
@@ -141,7 +136,6 @@ impl Sites {
         }
     }
 
-    /// −∂(Σ f)/∂ψ at (m, v) for the likelihood's parameters ψ.
     pub(crate) fn by_parameters(&self, model: &LatentModel, m: &[f64], v: &[f64]) -> Vec<f64> {
         model.likelihood.by_parameters(&Fitted {
             data: &model.observations,
@@ -152,7 +146,6 @@ impl Sites {
     }
 }
 
-/// All quantities of the sites at one α.
 pub(crate) struct Curves {
     pub at: Vec<Curve>,
     pub block: Block,
@@ -174,7 +167,6 @@ const BLANK: Curve = Curve {
 };
 
 impl DualSites {
-    /// λ, φ and their derivatives at α.
     pub(crate) fn curves(&self, alpha: &[f64]) -> Curves {
         match self {
             Self::Scalar(sites) => Curves {
@@ -209,7 +201,7 @@ impl DualSites {
         }
     }
 
-    /// The largest t ≥ 0 for which α + t d stays in the closed domain.
+    /// Returns the largest t ≥ 0 for which α + t d is in the closed domain.
     pub(crate) fn reach(&self, alpha: &[f64], direction: &[f64]) -> f64 {
         match self {
             Self::Scalar(sites) => {
@@ -250,7 +242,8 @@ impl DualSites {
         }
     }
 
-    /// The point at `t` on the path from α in a direction, straight in φ′: strictly inside the domain up to rounding.
+    /// Returns the point at `t` on the path from α in a direction, straight in φ′. It is strictly inside the domain, up
+    /// to rounding.
     pub(crate) fn along(
         &self,
         alpha: &[f64],
@@ -277,7 +270,6 @@ impl DualSites {
         }
     }
 
-    /// Whether α lies strictly inside the domain.
     pub(crate) fn contains(&self, alpha: &[f64]) -> bool {
         match self {
             Self::Scalar(sites) => sites.iter().zip(alpha).all(|(site, a)| {
@@ -295,7 +287,7 @@ impl DualSites {
         }
     }
 
-    /// α at (m, v), where `values` are f and its derivatives there: strictly inside the domain.
+    /// Returns the maximising α at (m, v), strictly inside the domain. `values` are f and its derivatives there.
     pub(crate) fn maximisers(&self, m: &[f64], v: &[f64], values: &[Value]) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => map(sites.len(), |n| sites[n].maximiser(m[n], v[n])),
@@ -303,7 +295,7 @@ impl DualSites {
         }
     }
 
-    /// A rough α from the responses alone.
+    /// Returns a rough α that depends only on the responses.
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),
@@ -319,7 +311,6 @@ impl DualSites {
         }
     }
 
-    /// f with its derivatives.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Scalar(sites) => {
@@ -346,7 +337,6 @@ impl DualSites {
         }
     }
 
-    /// The duality gap of α against a primal point with these marginals.
     pub(crate) fn gap(&self, alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Scalar(sites) => {

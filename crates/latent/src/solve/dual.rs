@@ -1,12 +1,12 @@
 //! The convex dual in N variables (Khan, Aravkin, Friedlander and Seeger 2013, Eq. 20).
 //!
-//! With the curve of every site (see `site::convex`) the dual is
-//! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ φ_n(α_n)`, whose gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α` and
-//! `v̄ = diag S`, `S = W A_λ⁻¹ Wᵀ`, and whose Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
+//! With the curve of every site (see `site::convex`) the dual is `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ
+//! φ_n(α_n)`, whose gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α` and `v̄ = diag S`, `S = W A_λ⁻¹ Wᵀ`, and
+//! whose Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
 //!
-//! For a dense prior with N ≤ L the Newton system is solved directly. Otherwise S∘S is replaced by its diagonal or
-//! omitted, `(Σ̃ + D) x = r` is solved in latent space with at most one more factorisation, and L-BFGS corrects the
-//! omission: because `(SΛS)_nn ≤ S_nn`, it changes the curvature by at most a factor 1 + S_nn/2.
+//! For a dense prior with N ≤ L, the solver solves the Newton system directly. Otherwise it replaces S∘S by its
+//! diagonal or omits it, and solves `(Σ̃ + D) x = r` in latent space with at most one more factorisation. L-BFGS
+//! corrects the omission: because `(SΛS)_nn ≤ S_nn`, it changes the curvature by at most a factor 1 + S_nn/2.
 //!
 //! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along a path that is straight in
 //! φ′(α) (the logarithm of a rate, the logit of a probability) and never leaves the domain: Newton's method in these
@@ -28,34 +28,30 @@ use crate::linear::kernels::{dot, map, sum};
 use crate::site::{Curves, DualSites, Sites};
 use crate::{Error, Warm};
 
-/// Number of correction pairs.
 const MEMORY: usize = 8;
 
-/// Largest share of the distance to the domain's end for one step.
 const FRACTION: f64 = 0.99;
 
-/// The factor at λ serves as preconditioner while λD is within these limits.
+/// The factor at λ serves as preconditioner as long as λD is within these limits.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
-/// One step and its change of the gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
     s: Vec<f64>,
     y: Vec<f64>,
-    /// Σ̃s.
+    /// The product Σ̃s.
     product: Vec<f64>,
 }
 
-/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     alpha: Vec<f64>,
-    /// m̄ = μ̃ − Σ̃α, moved along with α.
+    /// The vector m̄ = μ̃ − Σ̃α, which is updated together with α.
     predictor: Vec<f64>,
     pairs: VecDeque<Pair>,
     /// The gradient before the last step, for the next pair.
     gradient: Vec<f64>,
-    /// Consecutive steps that did not lower the dual beyond rounding.
+    /// Number of consecutive steps that did not lower the dual beyond rounding.
     idle: u64,
 }
 
@@ -95,26 +91,23 @@ impl Snapshot for State {
     }
 }
 
-/// Steps of the fixed point before the dual gives up on finding a feasible start.
+/// Number of steps of the fixed point after which the dual has no feasible start.
 const APPROACH: u64 = 60;
 
-/// Nats per predictor within which the fixed point hands over to the dual.
+/// Gap in nats per predictor at which the dual takes over from the fixed point.
 const NEAR: f64 = 0.02;
 
-/// The starting point of the dual.
 pub(crate) struct Start {
-    /// Strictly inside the domain.
     alpha: Vec<f64>,
-    /// m̄ = μ̃ − Σ̃α.
+    /// The vector m̄ = μ̃ − Σ̃α.
     predictor: Vec<f64>,
-    /// Whether iterates move along paths straight in φ′.
     curved: bool,
 }
 
-/// A feasible point. For a dense prior with N ≤ L it is an earlier fit's or otherwise a rough guess. For other priors,
-/// natural-gradient steps run until a point is inside with a small gap. Their iterates are consistent but may leave the
-/// domain of φ. Without a small gap, the nearest boundary would cut short the dual's own straight steps. If that fails
-/// and Σ̃ is available, it is the rough guess.
+/// Returns a feasible point. For a dense prior with N ≤ L, the point comes from an earlier fit or is a rough guess. For
+/// other priors, natural-gradient steps run until a point is inside the domain with a small gap. Their iterates are
+/// consistent but may leave the domain of φ. With a large gap, the nearest boundary would cut short the dual's own
+/// straight steps. If these steps fail and Σ̃ is available, the point is the rough guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -147,7 +140,6 @@ pub(crate) fn start(
     guessed(problem, dual_sites.guess()).ok_or_else(|| failed(last))
 }
 
-/// A start at α with curved paths, if Σ̃ is available.
 fn guessed(problem: &Problem<'_>, alpha: Vec<f64>) -> Option<Start> {
     let predictor = predictor(problem, &alpha)?;
     Some(Start {
@@ -157,7 +149,6 @@ fn guessed(problem: &Problem<'_>, alpha: Vec<f64>) -> Option<Start> {
     })
 }
 
-/// The first acceptable point of the fixed point, or the status at its end.
 fn approach(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -189,7 +180,6 @@ fn approach(
     Err(last)
 }
 
-/// m̄ = μ̃ − Σ̃α, if Σ̃ is available.
 fn predictor(problem: &Problem<'_>, alpha: &[f64]) -> Option<Vec<f64>> {
     let product = match &problem.geometry {
         Geometry::Wide(g) => g.covariance_times(alpha),
@@ -200,13 +190,12 @@ fn predictor(problem: &Problem<'_>, alpha: &[f64]) -> Option<Vec<f64>> {
     Some(map(alpha.len(), |i| centre[i] - product[i]))
 }
 
-/// The solver.
 pub(crate) struct Dual<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p DualSites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     curved: bool,
-    /// log|I + ΛΣ̃| with the geometry factorised at the state's λ.
+    /// log|I + ΛΣ̃|, if the geometry is factorised at the state's λ.
     factorised: Option<f64>,
     evaluations: u64,
 }
@@ -223,7 +212,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// D at α; the geometry must be factorised at its λ.
+    /// Computes D at α. The geometry must be factorised at its λ.
     fn dual(&self, alpha: &[f64], predictor: &[f64], phi: f64, log_determinant: f64) -> f64 {
         let centre = &self.problem.centre;
         let linear = sum(alpha.len(), |n| alpha[n] * (predictor[n] + centre[n]));
@@ -235,7 +224,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// All quantities at the state's α; `None` if the posterior precision is not positive definite.
+    /// Computes all quantities at the state's α, or `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -246,7 +235,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         if let Geometry::Wide(wide) = &mut self.problem.geometry
             && curves.at.iter().any(|c| c.lambda1 != 0.0)
         {
-            // Newton's system needs all of it, and the variances come with it.
+            // Newton's system needs the whole inverse, which also contains the variances.
             wide.inverse();
         }
         let variances = self.problem.geometry.variances();
@@ -263,7 +252,6 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The end of the search, if the gap certifies the optimum.
     fn certify(&mut self, here: &Here) -> Option<Status> {
         (here.gap <= self.problem.settings.tolerance).then(|| {
             self.factorised = Some(here.log_determinant);
@@ -277,7 +265,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The Newton direction and Σ̃ times it; `None` if the system is not positive definite.
+    /// Computes the Newton direction and Σ̃ times it, or `None` if the system is not positive definite.
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;
@@ -320,7 +308,6 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The point at a share t of the direction, if it is in the domain and can be factorised.
     fn reached(
         &mut self,
         state: &State,
@@ -355,7 +342,6 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// Halves the step until the dual falls enough. Returns the last share with its point, if one is acceptable.
     fn search(
         &mut self,
         state: &State,
@@ -381,7 +367,6 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// Moves the state. Its gradient was `gradient`.
     fn move_to(&mut self, state: &mut State, reached: Reached, gradient: Vec<f64>) {
         let n = state.alpha.len();
         if !matches!(self.problem.geometry, Geometry::Wide(_)) {
@@ -401,7 +386,6 @@ impl<'p, 'm> Dual<'p, 'm> {
     }
 }
 
-/// All quantities at the state's α; the geometry is factorised at its λ.
 struct Here {
     curves: Curves,
     lambda: Vec<f64>,
@@ -412,7 +396,6 @@ struct Here {
 }
 
 impl Here {
-    /// dD/dα.
     fn gradient(&self, state: &State) -> Vec<f64> {
         map(state.alpha.len(), |i| {
             let at = &self.curves.at[i];
@@ -421,14 +404,13 @@ impl Here {
     }
 }
 
-/// The direction: α's, Σ̃ times it, and the dual's slope along it.
+/// The direction of α, Σ̃ times it, and the slope of the dual along it.
 struct Direction {
     along: Vec<f64>,
     product: Vec<f64>,
     slope: f64,
 }
 
-/// A point of the line search; the geometry is factorised at its λ.
 struct Reached {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -437,7 +419,7 @@ struct Reached {
 }
 
 impl State {
-    /// Completes the pair of the last step with the new gradient. It drops a pair without positive curvature.
+    /// Completes the pair of the last step with the new gradient, or drops it if its curvature is not positive.
     fn remember(&mut self, gradient: &[f64]) {
         if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
             && pair.y.is_empty()
@@ -449,7 +431,7 @@ impl State {
         }
     }
 
-    /// Forgets all steps. Returns whether there were any.
+    /// Returns whether there were any steps to forget.
     fn forget(&mut self) -> bool {
         let any = !self.pairs.is_empty();
         self.pairs.clear();
@@ -565,7 +547,7 @@ impl Algorithm for Dual<'_, '_> {
     }
 }
 
-/// L-BFGS with a preconditioner: the direction `−H g` and Σ̃ times it.
+/// Computes the L-BFGS direction `−H g` with a preconditioner, and Σ̃ times it.
 fn quasi_newton(
     pairs: &VecDeque<Pair>,
     gradient: &[f64],

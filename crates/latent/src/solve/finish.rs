@@ -7,11 +7,11 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
-/// In nats: a fit whose own rule holds at a larger duality gap has stopped short of the optimum. All solvers of one
-/// bound agree within this.
+/// If a method's own rule stops at a duality gap above this value in nats, the fit is not at the optimum. All solvers
+/// of one bound agree within this.
 const STOPPED_SHORT: f64 = 1e-4;
 
-/// The status of a method's own rule, unless the certificate contradicts it.
+/// Returns the status by a method's own rule, unless the certificate contradicts it.
 fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     match gap {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {
@@ -25,8 +25,8 @@ fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     }
 }
 
-/// Computes the posterior moments and, if requested, the sensitivities of a solution; the geometry is factorised at its
-/// λ.
+/// Computes the posterior moments and, if requested, the sensitivities of a solution. The geometry must be factorised
+/// at its λ.
 pub(crate) fn finish(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -48,7 +48,7 @@ pub(crate) fn finish(
     let n = solution.alpha.len();
     let geometry = &mut problem.geometry;
     let predictor_variance = geometry.variances();
-    // The latent variables' contribution to the predictor, without the offset.
+    // The latent variables' contribution to the predictor does not include the offset.
     let own: Vec<f64> = match &model.observations.offset {
         Some(offset) => (0..n).map(|i| solution.predictor[i] - offset[i]).collect(),
         None => solution.predictor.clone(),

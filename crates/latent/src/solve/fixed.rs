@@ -1,11 +1,11 @@
 //! The natural-gradient fixed point, for bounds without a convex dual.
 //!
-//! At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v, in the coordinates of the dual. With the site's natural parameters
-//! `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`: natural gradient ascent of size t on the
-//! bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t starts at 1 and is halved until the bound
-//! does not fall. After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
+//! The fixed point uses the coordinates of the dual. At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v. With the site's natural
+//! parameters `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`. This is natural gradient ascent of
+//! size t on the bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t starts at 1 and is halved
+//! until the bound does not fall. After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
 //!
-//! Steps are accelerated by Anderson mixing of the last few if the mixture raises the bound further.
+//! Anderson mixing of the last few steps accelerates the iteration, if the mixture raises the bound further.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
@@ -18,14 +18,12 @@ use crate::{Dense, Warm};
 /// Number of earlier steps in the mixture.
 const MIXED: usize = 5;
 
-/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     b: Vec<f64>,
     lambda: Vec<f64>,
-    /// Gain of the last step in nats.
     gain: f64,
-    /// Earlier points and their full steps, oldest first, (b, λ) in sequence.
+    /// Earlier points and their full steps, oldest first, with b and λ one after the other.
     points: Vec<Vec<f64>>,
     steps: Vec<Vec<f64>>,
 }
@@ -61,7 +59,7 @@ impl Snapshot for State {
     }
 }
 
-/// All quantities at one (b, λ), where the geometry is then factorised.
+/// All quantities at one (b, λ), at which the geometry is then factorised.
 struct Point {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -70,7 +68,7 @@ struct Point {
     bound: f64,
 }
 
-/// (b, λ) of the warm fit, or otherwise of the sites at their own data.
+/// Returns (b, λ) of the warm fit, or otherwise of the sites at their own data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -88,13 +86,11 @@ pub(crate) fn start(
     sites.guess(&problem.centre)
 }
 
-/// The solver.
 pub(crate) struct FixedPoint<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p Sites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     at: Option<Point>,
-    /// Whether to mix in earlier steps.
     mixing: bool,
     evaluations: u64,
 }
@@ -116,7 +112,7 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         }
     }
 
-    /// The bound at (b, λ): `−Σ f − KL` with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
+    /// Computes the bound `−Σ f − KL` at (b, λ), with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
     fn point(&mut self, b: &[f64], lambda: &[f64]) -> Option<Point> {
         self.evaluations += 1;
         let n = b.len();
@@ -168,8 +164,8 @@ impl Algorithm for FixedPoint<'_, '_> {
                 // The prior mean, with the same curvature, is a safer start than the sites' own guess.
                 state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                 self.point(&state.b, &state.lambda).or_else(|| {
-                    // If densities are not log-concave, as near an outlier under Student's t, curvatures can outweigh
-                    // the prior's precision. Without negative curvatures they cannot.
+                    // If densities are not log-concave, as near an outlier under Student's t, negative curvatures can
+                    // outweigh the prior's precision, so they are removed.
                     state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
                     state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                     self.point(&state.b, &state.lambda)
@@ -289,8 +285,8 @@ impl Algorithm for FixedPoint<'_, '_> {
     }
 }
 
-/// The bound after one full step from a point with these α, λ and mean of the linear predictors. The geometry ends up
-/// factorised at λ.
+/// Computes the bound after one full step from a point with these α, λ and mean of the linear predictors. Afterwards
+/// the geometry is factorised at λ.
 pub(crate) fn bound_after_step(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -304,7 +300,6 @@ pub(crate) fn bound_after_step(
 }
 
 impl FixedPoint<'_, '_> {
-    /// α, m̄ and v̄ at the state.
     pub(crate) fn position(&mut self, state: &State) -> Option<(Vec<f64>, Vec<f64>, Vec<f64>)> {
         if self.at.is_none() {
             self.at = self.point(&state.b, &state.lambda);
@@ -313,14 +308,13 @@ impl FixedPoint<'_, '_> {
         Some((at.alpha.clone(), at.predictor.clone(), at.variances.clone()))
     }
 
-    /// Whether the geometry can be factorised at these λ.
     fn admissible(&self, lambda: &[f64]) -> bool {
         super::signed(self.problem.model) || lambda.iter().all(|l| *l >= 0.0)
     }
 }
 
-/// Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the norm that
-/// gives every coordinate its current scale. `None` without history.
+/// Computes Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the
+/// norm that gives every coordinate its current scale. The result is `None` without earlier points.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

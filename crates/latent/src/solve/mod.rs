@@ -1,4 +1,4 @@
-//! Solvers: iterative methods that share one loop.
+//! Solvers, which are iterative methods that share one loop.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -24,23 +24,20 @@ use crate::{
     Design, Error, Fit, LatentModel, Likelihood, Observations, Settings, Solver, Structure, Warm,
 };
 
-/// The common input of the solvers.
 pub(crate) struct Problem<'a> {
     pub model: &'a LatentModel,
     pub settings: Settings,
     pub geometry: Geometry,
-    /// offset + Wμ.
+    /// The centre offset + Wμ.
     pub centre: Vec<f64>,
     pub notes: Vec<String>,
 }
 
-/// A solved point.
 pub(crate) struct Solution {
     pub alpha: Vec<f64>,
     pub lambda: Vec<f64>,
-    /// offset + W m.
+    /// The mean offset + W m of the predictors.
     pub predictor: Vec<f64>,
-    /// The bound, evaluated by the solver.
     pub bound: f64,
     pub gap: Option<f64>,
     /// The gain in nats of one step of the natural-gradient fixed point, for solvers that do not take such steps and
@@ -48,7 +45,6 @@ pub(crate) struct Solution {
     pub gain: Option<f64>,
 }
 
-/// offset + Wμ.
 pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
     let mut centre = design::times(&model.design, &model.prior.mean);
     if let Some(offset) = &model.observations.offset {
@@ -66,8 +62,9 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
 /// includes the derivatives of the bound with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
-/// The errors of [`LatentModel::check`]; a prior that is indefinite beyond jitter, disconnected or improper beyond its
-/// declared null space; a solver that does not support the bound; a checkpoint of another run.
+/// Returns the errors of [`LatentModel::check`]. It also fails if the prior is indefinite beyond jitter, disconnected,
+/// or improper beyond its declared null space, if the solver does not support the bound, or if the checkpoint belongs
+/// to another run.
 pub fn fit(
     model: &LatentModel,
     settings: &Settings,
@@ -96,12 +93,12 @@ pub fn fit(
     Ok(fit)
 }
 
-/// Fits the Gaussian posterior under user-defined sites. It gives the bound, the posterior and, as a certificate, the
-/// duality gap, like [`fit`](fn@fit). The input is the prior of the latent variables, the design of the linear
-/// predictors, and their offsets.
+/// Fits the Gaussian posterior under user-defined sites. The result has the bound, the posterior and, as a certificate,
+/// the duality gap, like that of [`fit`](fn@fit). The input is the prior of the latent variables, the design of the
+/// linear predictors, and their offsets.
 ///
 /// # Errors
-/// Fails as [`fit`](fn@fit) does, and for a site with values that are not finite or with ∂f/∂m outside its domain.
+/// Fails as [`fit`](fn@fit) does, and if a site has values that are not finite or ∂f/∂m outside its domain.
 pub fn fit_sites(
     prior: &Structure,
     design: &Design,
@@ -148,17 +145,14 @@ pub fn fit_sites(
     solved(&model, &sites, &call, control)
 }
 
-/// The options of a fit other than its model.
 struct Call<'a> {
     settings: &'a Settings,
     warm: Option<&'a Warm>,
     sensitivity: bool,
     identity: &'a Identity,
-    /// The start of the fit, by the run's clock.
     began: f64,
 }
 
-/// A fit of a checked model with one predictor per site.
 fn solved(
     model: &LatentModel,
     sites: &Sites,
@@ -223,12 +217,11 @@ fn solved(
     };
     let before = outcome.seconds;
     let mut fit = finish::finish(&mut problem, sites, outcome, sensitivity)?;
-    // All except the time before a resumption, which only the run has.
+    // Only the run has the time before a resumption.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)
 }
 
-/// Rejects combinations that a solver does not support.
 fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     let refuse = |why: &str| {
         Err(Error::Unsupported(format!(
@@ -253,7 +246,6 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     }
 }
 
-/// Whether λ may be negative.
 pub(crate) fn signed(model: &LatentModel) -> bool {
     !model.likelihood.is_log_concave()
 }

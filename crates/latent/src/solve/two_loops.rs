@@ -2,11 +2,11 @@
 
 use crate::linear::kernels::{dot, map};
 
-/// A step s and its change of the gradient, y, with `s · y > 0`.
+/// A step s and the change y of the gradient over it, with `s · y > 0`.
 pub(crate) type Correction<'a> = (&'a [f64], &'a [f64]);
 
-/// `H q` for the inverse Hessian H from corrections, oldest first, and an initial inverse Hessian that `guess` applies,
-/// with the multiple of each step in the result. `None` if the guess returns none.
+/// Computes `H q` for the inverse Hessian H from corrections, oldest first, and an initial inverse Hessian that `guess`
+/// applies, with the multiple of each step in the result. The result is `None` if `guess` returns `None`.
 pub(crate) fn two_loops(
     corrections: &[Correction<'_>],
     mut q: Vec<f64>,

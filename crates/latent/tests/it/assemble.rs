@@ -1,4 +1,4 @@
-//! From a specification and a table to a prior and a design.
+//! The prior and the design that a specification and a table give.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jensen_latent::prior::{Graph, Inputs, Source, Spec, Units, assemble};
 use jensen_latent::{Covariance, Dense, Design, PriorDensity, Query, Sparse};
 
-/// A table in memory: numbers, words, and a path of five regions under the name `path`.
+/// A table in memory with numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]
 struct TestTable {
     numbers: BTreeMap<&'static str, Vec<f64>>,
@@ -71,7 +71,7 @@ impl Source for TestTable {
         }
     }
 
-    /// Covariances of three regions: `good`, and `bad` with an eigenvalue of −1; `flat` has rank 1.
+    /// Covariances of three regions: `good`, `bad` with an eigenvalue of −1, and `flat` with rank 1.
     fn matrix(&self, file: &str) -> Result<Dense, String> {
         let off = match file {
             "good" => 0.5,
@@ -82,7 +82,8 @@ impl Source for TestTable {
         Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
-    /// A path of four nodes: the differences of neighbours, also with an added diagonal, and an indefinite one.
+    /// A path of four nodes. The matrices are the one for differences of neighbours, the same with an added diagonal,
+    /// and an indefinite one.
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
         let (more, off) = match file {
             "walk" => (0.0, -1.0),
@@ -131,12 +132,12 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     };
     assert!((sigma.get(0, 1) - 2.0 * (-0.5f64).exp()).abs() < 1e-14);
     assert!((sigma.get(0, 2) - 2.0 * (-2.5f64).exp()).abs() < 1e-14);
-    // With independent effects of rows no two rows share.
+    // With independent effects of rows, no two rows share a latent variable.
     let spec = Spec::parse("gp(rbf) + iid()").unwrap();
     let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
-    // A new row has a separate effect: more variance, and the same covariance.
+    // A new row has a separate effect, so it has more variance and the same covariance.
     let (query, extra) = made.query(&[2.0, 1.0, 0.5], &test_table, &[0]).unwrap();
     let Query::Cross {
         covariance,
@@ -161,7 +162,7 @@ fn parts_stand_side_by_side() {
     )
     .unwrap();
     let made = assemble(&spec, &test_table, &rows(3), Units::TABLE).unwrap();
-    // Five regions, x and two levels, three towns, one level.
+    // There are five regions, x and two levels, three towns, and one level.
     assert_eq!(made.prior().structure(&[2.0]).unwrap().len(), 12);
     let names: Vec<String> = made
         .prior()
@@ -178,12 +179,12 @@ fn parts_stand_side_by_side() {
         let (at, values) = w.col(j);
         *value = at.iter().position(|i| *i == 2).map_or(0.0, |k| values[k]);
     }
-    // Regions are numbered from 1, because 0 does not occur: row 2 is in region 2; its town is the last level.
+    // Regions are numbered from 1, because 0 does not occur, so row 2 is in region 2. Its town is the last level.
     assert_eq!(
         row,
         [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     );
-    // A new town adds its variance and uses no effect.
+    // A new town adds its variance and uses no effect of the fit.
     let new = TestTable::default()
         .with("x", &[1.0])
         .with("region", &[5.0])
@@ -212,7 +213,7 @@ fn positions_of_rows() {
         assemble(&spec, &test_table, &rows(3), Units::TABLE).map_err(|e| e.to_string())
     };
     let design = |text: &str| made(text).unwrap_or_else(|e| panic!("{e}")).design();
-    // Nodes 2, 2.5, …, 4.
+    // The nodes are 2, 2.5, …, 4.
     assert_eq!(design("rw1(on=t)"), Design::Select(vec![0, 1, 4]));
     assert_eq!(
         design("ar1(on=t, from=1, to=5)"),
@@ -336,7 +337,7 @@ fn precisions_from_files_are_fields() {
         let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
-    // If its rows sum to 0, the matrix is the random walk of this name.
+    // A matrix whose rows sum to 0 is the random walk with this name.
     let (mine, known) = (
         structure("precision(matrix=walk, on=node)", &[2.5]),
         structure("rw1(on=node)", &[2.5]),
@@ -351,7 +352,7 @@ fn precisions_from_files_are_fields() {
         known.log_determinant.unwrap(),
     );
     assert!((a - b).abs() < 1e-10, "{a} {b}");
-    // Elsewhere it is proper: |2.5 Q| by elimination along the path.
+    // Other matrices are proper. |2.5 Q| follows by elimination along the path.
     let Covariance::Precision(proper) = structure("precision(matrix=proper)", &[2.5]) else {
         panic!("no precision");
     };
@@ -396,11 +397,11 @@ fn hyperparameters_are_in_the_units_of_the_table() {
             .settings()
     };
     let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
-    // A given value is divided by the unit, which the output multiplies again.
+    // A given value is divided by the unit, and the output multiplies it by the unit again.
     let sd = (8.0f64 / 3.0).sqrt();
     assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
     assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
-    // P(σ > 2) = 0.05 of the table's response is P(σ > ½) of the model's.
+    // P(σ > 2) = 0.05 for the table's response is P(σ > ½) for the model's.
     let PriorDensity::Power { rate, power } = own[2].density else {
         panic!("{:?}", own[2].density);
     };
@@ -435,7 +436,7 @@ fn columns_that_say_nothing_are_left_out() {
     let notes = both.notes.join("\n");
     assert!(notes.contains("the column `level`: constant"), "{notes}");
     assert!(notes.contains("the column `same`: equal to"), "{notes}");
-    // Without a level a constant column is one.
+    // Without a level, a constant column becomes the level.
     let origin = Units {
         centred: false,
         ..INSIDE
@@ -453,14 +454,14 @@ fn columns_that_say_nothing_are_left_out() {
     );
 }
 
-/// The share φ of BYM2 has its prior by the divergence from its eigenvalues' definition.
+/// The expected divergence comes from the eigenvalues of the path's Laplacian.
 #[test]
 fn the_share_of_bym2_has_its_prior() {
     let test_table = TestTable::default().with("region", &[1.0, 2.0, 3.0, 4.0, 5.0]);
     let spec = Spec::parse("bym2(graph=path, on=region)").unwrap();
     let made = assemble(&spec, &test_table, &rows(5), INSIDE).unwrap();
     let density = &made.settings()[1].density;
-    // The path's Laplacian and its scale.
+    // The Laplacian of the path and its scale.
     let e: Vec<f64> = (0..5)
         .map(|k| 2.0 - 2.0 * (std::f64::consts::PI * f64::from(k) / 5.0).cos())
         .collect();
@@ -487,7 +488,6 @@ fn the_share_of_bym2_has_its_prior() {
     }
 }
 
-/// A row's weights of the latent variables.
 fn weights(design: &Design, row: usize) -> Vec<f64> {
     let Design::Sparse(w) = design else {
         panic!("not sparse");
@@ -517,8 +517,8 @@ fn columns_scale_terms() {
     let block = design("iid(on=town, by=(1, x))");
     assert_eq!(weights(&block, 0), [0.0, 0.0, 1.0, 3.0]);
     assert_eq!(weights(&block, 1), [1.0, 0.0, 0.0, 0.0]);
-    // In the model's units a slope is that of a standard deviation from the mean, next to a level, and otherwise of the
-    // root mean square. Variances and values are in the table's.
+    // In the model's units, a slope next to a level refers to a standard deviation from the mean, and any other slope
+    // to the root mean square. Variances and values are in the table's units.
     let units = INSIDE;
     let block = made("iid(on=town, by=(1, x), variance=(4, 9), cor=0.5)", units).unwrap();
     let (mean, sd) = (-2.0 / 3.0, (34.0f64 / 3.0 - 4.0 / 9.0).sqrt());
@@ -536,7 +536,7 @@ fn columns_scale_terms() {
         &weights(&alone.design(), 0)[1..],
         &[3.0 / (34.0f64 / 3.0).sqrt()],
     );
-    // The level where x is 0: variance 4 − 2·½·2·3·mean + 9·mean².
+    // The level where x is 0 has the variance 4 − 2·½·2·3·mean + 9·mean².
     let at_zero = 4.0 - 2.0 * 0.5 * 6.0 * mean + 9.0 * mean * mean;
     let names: Vec<String> = block.derived().into_iter().map(|d| d.name).collect();
     assert_eq!(names, ["iid[1 at x=0].variance", "iid[1 at x=0,x].cor"]);

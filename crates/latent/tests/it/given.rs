@@ -1,4 +1,4 @@
-//! User-defined sites.
+//! Tests of user-defined sites.
 
 use crate::common::{as_precision, converged, identity, model, tight};
 use jensen_latent::{
@@ -48,7 +48,6 @@ impl Site for Weibull {
     }
 }
 
-/// Poisson counts, as in the crate's own table.
 #[derive(Debug)]
 struct Poisson {
     y: f64,
@@ -161,7 +160,6 @@ fn sites_are_checked() {
             assert!(off < 1e-5, "{site:?} {m} {v}: {off}");
         }
     }
-    /// A conjugate with a mistake in it.
     #[derive(Debug)]
     struct Wrong(Weibull);
     impl Site for Wrong {

@@ -12,7 +12,6 @@ use jensen_run::{Budget, Control, Silent};
 
 use crate::common::{converged, identity, noise, run, tight};
 
-/// A table in memory with the path graph of nine regions.
 #[derive(Default)]
 struct TestTable(BTreeMap<&'static str, Vec<f64>>);
 
@@ -89,7 +88,7 @@ fn integrated(
     (learned, found)
 }
 
-/// Five groups of four: everything about their level and variances by quadrature on a fine grid.
+/// Compares the level and the variances of five groups of four with quadrature on a fine grid.
 #[test]
 fn few_groups_are_integrated_as_by_quadrature() {
     let group: Vec<f64> = (0..20).map(|i| f64::from(i / 4)).collect();
@@ -121,7 +120,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
         for b in -80..80 {
             let (between, within) = ((f64::from(a) * step).exp(), (f64::from(b) * step).exp());
             let spread = between + within / 4.0;
-            // The level's posterior, and the rest.
+            // The posterior of the level, and the remaining factor.
             let precision = 5.0 / spread + 0.01;
             let mean = means.iter().sum::<f64>() / spread / precision;
             let fit = means.iter().map(|m| m * m).sum::<f64>() / spread - precision * mean * mean;
@@ -173,7 +172,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
     agrees_with_shares(&found, &shares, total);
 }
 
-/// The variance between groups, which has a long tail to small values: its values on a grid with their masses.
+/// The variance between groups has a long tail to small values. `shares` are its values on a grid with their masses.
 fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
     let mut positions = Vec::new();
@@ -238,14 +237,14 @@ fn shared_levels_are_held() {
             "{text}: {:?}",
             prior.notes
         );
-        // The order of terms affects bookkeeping only.
+        // The order of terms affects only bookkeeping.
         let turned: Vec<&str> = text.split(" + ").collect();
         let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
         if !text.contains("intercept") && !text.contains("bym2") {
             let again = made(&turned, &test_table);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
-            // A second-order walk does not determine a slope, whose flat prior has the unit of the constrained level:
-            // the bound has no absolute value there.
+            // A second-order walk does not determine a slope, whose flat prior has the unit of the constrained level,
+            // so the bound has no absolute value there.
             assert!(
                 text.contains("rw2") || (fit.bound - other.bound).abs() < 1e-5,
                 "{text}: {} {}",
@@ -281,7 +280,7 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         let whole = model(&prior, likelihood, y.clone());
         let fit = run(&whole, &tight()).unwrap();
         let scores = leave_one_out(&whole, &fit).unwrap();
-        // The last row, predicted without itself.
+        // A fit without the last row predicts that row.
         let shorter = LatentModel {
             design: made("intercept(variance=4) + ar1(on=t)", &test_table(n)).design(),
             ..whole.clone()
@@ -320,7 +319,6 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
     }
 }
 
-/// Standard normal numbers of a seed.
 fn normals(seed: u64, n: usize) -> Vec<f64> {
     use jensen_math::rng::{Purpose, Stream};
     let mut stream = Stream::new(seed, Purpose::new("coverage"), 0, 0);
@@ -329,7 +327,6 @@ fn normals(seed: u64, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The share of simulated data sets whose level is in its 90 % interval.
 fn covered(groups: usize, data_sets: u64) -> f64 {
     let n = 4 * groups;
     let group: Vec<f64> = (0..n).map(|i| (i / 4) as f64).collect();

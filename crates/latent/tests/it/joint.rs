@@ -1,4 +1,4 @@
-//! Joint draws: their differences have the variances that are predicted for differences.
+//! Tests of joint draws, whose differences must have the variances that are predicted for differences.
 
 use crate::common::{as_precision, converged, kernel, model};
 use jensen_latent::{
@@ -11,7 +11,6 @@ fn numbers(draws: usize) -> Vec<u64> {
     (0..draws as u64).collect()
 }
 
-/// Mean and variance of the difference of two locations over draws.
 fn difference(draws: &[f64], locations: usize, (a, b): (usize, usize)) -> (f64, f64) {
     let differences: Vec<f64> = draws.chunks(locations).map(|d| d[a] - d[b]).collect();
     let n = differences.len() as f64;
@@ -20,7 +19,6 @@ fn difference(draws: &[f64], locations: usize, (a, b): (usize, usize)) -> (f64, 
     (mean, square / n)
 }
 
-/// Four standard errors of a mean and of a variance over [`DRAWS`] draws.
 fn agree(what: &str, found: (f64, f64), expected: (f64, f64)) {
     let n = DRAWS as f64;
     let (mean, variance) = expected;
@@ -36,7 +34,7 @@ fn agree(what: &str, found: (f64, f64), expected: (f64, f64)) {
     );
 }
 
-/// Models in every regime of the linear algebra, and one whose bound couples the predictors of an observation.
+/// Returns models in every regime of the linear algebra, and one whose bound couples the predictors of an observation.
 fn models() -> Vec<(&'static str, LatentModel)> {
     let wide = model(Likelihood::poisson(), SiteBound::Exact, 7);
     let mut narrow = model(Likelihood::poisson(), SiteBound::Exact, 14);
@@ -75,7 +73,7 @@ fn rows_are_drawn_together() {
 
 #[test]
 fn new_locations_of_a_process_are_drawn_together() {
-    // Between the old locations, and far from all.
+    // Two locations are between the old ones, and two are far from all.
     let locations = [0.5, 1.25, 9.0, 9.5];
     let k = |a: f64, b: f64| 1.5 * (-0.5 * ((a - b) / 3.0).powi(2)).exp();
     let joint = Dense::from_fn(4, 4, |i, j| k(locations[i], locations[j]));

@@ -1,4 +1,4 @@
-//! Integration tests of `latent`: one binary, a module for each subject.
+//! Integration tests of `latent` in one binary, with a module for each subject.
 
 mod assemble;
 mod common;

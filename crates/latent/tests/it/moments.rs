@@ -50,12 +50,11 @@ struct Chain {
     response: Vec<f64>,
     mean: Vec<f64>,
     sd: Vec<f64>,
-    /// Monte-Carlo standard error of the mean.
     se: Vec<f64>,
 }
 
-/// A Gaussian that maximises the bound is not the posterior. Means may be off by a tenth of a standard deviation, and
-/// standard deviations, which it understates, by a tenth downwards and a twentieth upwards.
+/// A Gaussian that maximises the bound is not the posterior. Means may differ by a tenth of a standard deviation.
+/// Standard deviations, which it understates, may be a tenth too small or a twentieth too large.
 #[test]
 fn moments_are_those_of_long_chains() {
     let reference: Reference = serde_json::from_str(include_str!("../moments.json")).unwrap();
@@ -97,7 +96,8 @@ fn moments_are_those_of_long_chains() {
     }
 }
 
-/// Means and standard deviations of two latent variables by the trapezoid rule over nine prior standard deviations.
+/// Computes means and standard deviations of two latent variables by the trapezoidal rule over nine prior standard
+/// deviations.
 fn by_quadrature(covariance: &Dense, log_density: impl Fn(usize, f64) -> f64) -> [(f64, f64); 2] {
     let (a, b, c) = (
         covariance.get(0, 0),
@@ -130,7 +130,8 @@ fn by_quadrature(covariance: &Dense, log_density: impl Fn(usize, f64) -> f64) ->
 fn moments_are_those_of_quadrature() {
     let covariance = Dense::from_fn(2, 2, |i, j| if i == j { 1.5 } else { 1.0 });
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
-    // Likelihood, responses, log density of a response at a predictor, allowance of means and of standard deviations.
+    // The rows contain the likelihood, the responses, the log density of a response at a predictor, and the allowances
+    // of means and of standard deviations.
     type Density = fn(f64, f64, &dyn Fn(f64) -> f64) -> f64;
     let cases: [(Likelihood, [f64; 2], Density, f64, f64); 6] = [
         (

@@ -1,4 +1,4 @@
-//! Priors: covariances and precisions against their definitions, derivatives against differences.
+//! Comparisons of covariances and precisions with their definitions, and of derivatives with differences.
 
 use faer::Side;
 use jensen_latent::prior::{
@@ -9,7 +9,6 @@ use jensen_latent::{
     Structure,
 };
 
-/// Pseudo-random numbers in (−1, 1).
 fn noise(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
@@ -63,7 +62,6 @@ fn precision(structure: &Structure) -> &Precision {
     }
 }
 
-/// The definition, number by number.
 fn kernel(shape: Shape, variance: f64, lengthscales: &[f64], x: &[f64], y: &[f64]) -> f64 {
     let scaled: f64 = x
         .iter()
@@ -93,7 +91,7 @@ fn row(points: &Dense, i: usize) -> Vec<f64> {
 
 #[test]
 fn covariances_follow_their_definitions() {
-    // A few coordinates use one algorithm, many coordinates the other.
+    // A few coordinates use one algorithm, and many coordinates the other.
     for d in [1, 3, 20] {
         let x = points(70, d);
         let named = Shape::TABLE.iter().map(|row| row.shape);
@@ -142,7 +140,7 @@ fn covariances_follow_their_definitions() {
     }
 }
 
-/// Close points keep their distance when squared distances come from inner products.
+/// Squared distances come from inner products here, which lose digits for close points.
 #[test]
 fn close_points_keep_their_digits() {
     let mut x = points(2, 20);
@@ -160,7 +158,6 @@ fn close_points_keep_their_digits() {
     );
 }
 
-/// Σ_k weight_k · structure_k, as the solver's derivative weighs it.
 fn contraction(structure: &Structure, sensitivity: &Sensitivity) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     match (&structure.covariance, &sensitivity.covariance) {
@@ -247,7 +244,7 @@ fn gradients_of_processes() {
             free: false,
             ..variance
         });
-        // (rbf · matern · fixed constant) + linear · same + same.
+        // The covariance is (rbf · matern · fixed constant) + linear · same + same.
         let process = GaussianProcess::new(vec![
             vec![
                 factor(Shape::Rbf, &x, &[2.0]),
@@ -268,7 +265,6 @@ fn gradients_of_processes() {
     }
 }
 
-/// A region graph with a triangle, a pair and an isolated node.
 fn broken() -> Graph {
     Graph::new(vec![
         vec![1, 2],
@@ -281,7 +277,7 @@ fn broken() -> Graph {
     .unwrap()
 }
 
-/// 4 × 5 cells without two in the middle.
+/// Returns a grid of 4 × 5 cells without two in the middle.
 fn holes() -> Lattice {
     let mask: Vec<bool> = (0..20).map(|i| i != 7 && i != 12).collect();
     Lattice::new(4, 5, Some(&mask)).unwrap()
@@ -303,7 +299,6 @@ fn eigenvalues(q: &Precision) -> Vec<f64> {
     full.view().self_adjoint_eigenvalues(Side::Lower).unwrap()
 }
 
-/// log of the product of the eigenvalues that are not zero, and how many are.
 fn pseudo_determinant(q: &Precision) -> (f64, usize) {
     let values = eigenvalues(q);
     let largest = values.iter().copied().fold(0.0, f64::max);
@@ -391,7 +386,6 @@ fn an_autoregression_has_its_covariance() {
     }
 }
 
-/// Far from the border the variance has its stated value, and the correlation at the range is about 0.14.
 #[test]
 fn a_stationary_grid_field_has_its_variance_and_range() {
     let lattice = Lattice::new(61, 61, None).unwrap();
@@ -418,7 +412,7 @@ fn a_stationary_grid_field_has_its_variance_and_range() {
     assert!((correlation - 0.14).abs() < 0.02, "{correlation}");
 }
 
-/// BYM2 is the sum of an independent and a scaled intrinsic field: integrate the joint precision.
+/// BYM2 is the sum of an independent and a scaled intrinsic field, so the test integrates their joint precision.
 #[test]
 fn bym2_is_its_sum() {
     let graph = Graph::path(5, false);
@@ -433,7 +427,8 @@ fn bym2_is_its_sum() {
     assert!(image.iter().all(|x| x.abs() < 1e-12), "{image:?}");
     assert_eq!(pseudo_determinant(q).1, 1);
 
-    // Without φ/(1 − φ) on its diagonal, the lower block is the scaled structure matrix; its generalised variance is 1.
+    // Without φ/(1 − φ) on its diagonal, the lower block is the scaled structure matrix, whose generalised variance is
+    // 1.
     let plain = Field::laplace(&graph, None)
         .unwrap()
         .structure(&[1.0])
@@ -491,7 +486,7 @@ fn what_is_no_prior_is_refused() {
     assert!(Field::laplace(&Graph::new(vec![vec![], vec![]]).unwrap(), None).is_err());
     assert!(Field::rw2(2, false, None).is_err());
     assert!(Graph::new(vec![vec![1], vec![]]).is_err());
-    // A grid with a width of one cell has no twist: second differences do not determine its slope in that direction.
+    // On a grid with a width of one cell, second differences do not determine the slope in that direction.
     let narrow = Lattice::new(1, 9, None).unwrap();
     let message = Field::thin_plate(&narrow, None).unwrap_err().to_string();
     assert!(message.contains("too narrow"), "{message}");
@@ -502,7 +497,6 @@ fn what_is_no_prior_is_refused() {
     }
 }
 
-/// The geometric mean of the marginal variances of the pseudo-inverse, by eigenvectors.
 fn generalised_variance(q: &Precision) -> f64 {
     let n = q.matrix.rows;
     let mut full = Dense::zeros(n, n);
@@ -528,7 +522,7 @@ fn the_spread_of_a_field_is_its_generalised_variance() {
         (Field::rw1(30, false, None).unwrap(), 1e-9),
         (Field::rw2(30, false, None).unwrap(), 1e-8),
         (Field::thin_plate(&grid(), None).unwrap(), 1e-9),
-        // Longer walks follow the law of their length.
+        // Longer walks use a power of their length.
         (Field::rw1(250, false, None).unwrap(), 0.02),
         (Field::rw2(250, false, None).unwrap(), 0.05),
         (Field::rw2(250, true, None).unwrap(), 0.02),
@@ -543,7 +537,7 @@ fn the_spread_of_a_field_is_its_generalised_variance() {
     }
 }
 
-/// A walk so long that its smallest eigenvalues are lost in rounding still has its determinant.
+/// The smallest eigenvalues of such a long walk are lost in rounding.
 #[test]
 fn long_walks_are_priors() {
     let field = Field::rw2(30_000, false, None).unwrap();
@@ -553,7 +547,6 @@ fn long_walks_are_priors() {
     assert!((stated - (n * n * (n * n - 1.0) / 12.0).ln()).abs() < 1e-9);
 }
 
-/// Correlated effects: the precision is that of every group's covariance, with derivatives, for three effects.
 #[test]
 fn correlated_effects_have_their_covariance() {
     let between = |name: &str, value: f64| Setting {
@@ -572,7 +565,7 @@ fn correlated_effects_have_their_covariance() {
     let theta = [1.7, 0.4, 2.9, 0.6, -0.3, 0.5];
     check_gradient(&field, &theta);
     let [va, vb, vc, ab, ac, partial] = theta;
-    // A partial correlation of b and c given a.
+    // `partial` is the correlation of b and c given a.
     let bc = partial * ((1.0 - ab * ab) * (1.0 - ac * ac)).sqrt() + ab * ac;
     let sigma = |i: usize, j: usize| {
         let correlation = match (i.min(j), i.max(j)) {
@@ -603,7 +596,7 @@ fn correlated_effects_have_their_covariance() {
     assert!((q.log_determinant.unwrap() + 4.0 * determinant.ln()).abs() < 1e-12);
 }
 
-/// x f(t): the covariance x x′ k(t, t′), with derivatives by the hyperparameters of k alone.
+/// The covariance of x f(t) is x x′ k(t, t′), with derivatives only by the hyperparameters of k.
 #[test]
 fn a_column_scales_a_process() {
     let (t, x) = (points(80, 1), points(80, 1));

@@ -1,4 +1,5 @@
-//! Distribution functions of observations against their densities, and their averages over a linear predictor.
+//! Comparisons of distribution functions of observations with densities, and of their averages over a linear predictor
+//! with quadrature.
 
 use jensen_latent::{Likelihood, Predictive, Response, Size};
 use jensen_math::constants::LOG_TWO_PI;
@@ -7,7 +8,6 @@ fn all() -> impl Iterator<Item = Likelihood> {
     Likelihood::all().filter(|l| l.has_quantiles())
 }
 
-/// The derivatives of distribution functions are the densities.
 #[test]
 fn distributions_are_sums_of_densities() {
     for likelihood in all() {
@@ -45,7 +45,7 @@ fn distributions_are_sums_of_densities() {
     }
 }
 
-/// Averages over the linear predictor against a fine midpoint rule, for small and large variances and for steep counts.
+/// The reference is a fine midpoint rule, for small and large variances and for steep counts.
 #[test]
 fn predictive_distributions_are_averages() {
     for likelihood in all() {

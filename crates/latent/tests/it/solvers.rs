@@ -1,4 +1,4 @@
-//! Solvers against each other, against quadrature and against differences.
+//! Comparisons of solvers with each other, with quadrature and with differences.
 
 use crate::common::{
     as_precision, close, converged, field, invert, kernel, model, noise, response, run, tight,
@@ -8,7 +8,6 @@ use jensen_latent::{
     Observations, Precision, Settings, SiteBound, Solver, Sparse, Structure,
 };
 
-/// Every likelihood with non-default parameters, with every bound.
 fn sites() -> Vec<(Likelihood, SiteBound)> {
     Likelihood::all()
         .map(|l| l.with_values(&l.values().iter().map(|x| 0.6 * x + 0.3).collect::<Vec<_>>()))
@@ -41,8 +40,8 @@ fn every_site_is_solved_alike_in_every_regime() {
         let wide = model(likelihood, bound, 9);
         let reference = converged(&wide);
         same_fit(&what, &reference, &converged(&as_precision(&wide)));
-        // Fewer latent variables than predictors: the regression on two columns, as covariance of the predictors and as
-        // coefficients.
+        // With fewer latent variables than predictors, the regression on two columns is written as a covariance of the
+        // predictors and as coefficients.
         let rows = wide.predictors();
         let w = Dense::from_fn(rows, 2, |i, j| noise(11 * i + 5 * j) - 0.3 * j as f64);
         let mut narrow = wide.clone();
@@ -81,7 +80,7 @@ fn fields_with_covariates_agree_with_their_covariances() {
     }
 }
 
-/// log p(y) of one observation with one latent variable, by Simpson's rule.
+/// Computes log p(y) of one observation with one latent variable, by Simpson's rule.
 fn evidence(likelihood: Likelihood, y: f64, variance: f64, n: f64) -> f64 {
     let log_density = |eta: f64| likelihood.log_density(eta, y, likelihood.size(1.0, n));
     let steps = 4000;
@@ -133,7 +132,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 trials: Some(vec![6.0]),
                 ..Observations::default()
             };
-            // One observation of a two-category site: the other category cannot occur.
+            // With one observation of a two-category site, the other category cannot occur.
             if likelihood.categories().is_some() {
                 assert!(matches!(run(&model, &tight()), Err(Error::Data(_))));
                 continue;
@@ -157,7 +156,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
     }
 }
 
-/// The bound at shifted values of the prior's numbers, against its sensitivities.
+/// Differences of the bound at shifted values of the prior's numbers give its sensitivities.
 #[test]
 fn sensitivities_agree_with_differences() {
     let h = 1e-4;
@@ -374,7 +373,7 @@ fn an_intrinsic_prior_is_the_limit_of_proper_ones() {
     // The proper prior's density along the null space is that of N(0, 1/ridge).
     let level = 0.5 * (ridge / (2.0 * std::f64::consts::PI)).ln();
     assert!((limit.bound - (fit.bound - level)).abs() < 1e-4);
-    // The determinant as the solver finds it, against the closed form: the product of the chain's non-zero eigenvalues.
+    // Compares the solver's determinant with the closed form, which is the product of the chain's non-zero eigenvalues.
     let log_determinant: f64 = (1..n)
         .map(|k| (6.0 * (1.0 - (std::f64::consts::PI * k as f64 / n as f64).cos())).ln())
         .sum();

@@ -7,7 +7,8 @@ use jensen_latent::{
 };
 use jensen_math::rng::{Purpose, Stream};
 
-/// A multinomial regression on an intercept and two covariates with a prior variance of 1, categories drawn from the model.
+/// Returns a multinomial regression on an intercept and two covariates with a prior variance of 1, with categories
+/// drawn from the model.
 fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     let size = categories - 1;
     let covariates = |i: usize| [1.0, 2.0 * noise(3 * i) - 1.0, 2.0 * noise(7 * i + 2) - 1.0];
@@ -56,7 +57,8 @@ fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     }
 }
 
-/// Means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and MacKay 2010).
+/// Computes means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and
+/// MacKay 2010).
 fn chain(model: &LatentModel, sweeps: usize) -> Vec<(f64, f64)> {
     let (Design::Dense(w), Some(categories)) = (&model.design, model.likelihood.categories())
     else {
@@ -118,7 +120,7 @@ fn sds(fit: &Fit) -> Vec<f64> {
 }
 
 /// Standard deviations are within 5 % of the posterior's for the exact expectation. For the log bound they are far
-/// below, and the fit reports it.
+/// below, and the fit reports this.
 #[test]
 fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     for (categories, n, sweeps) in [(3, 60, 150_000), (5, 90, 150_000)] {
@@ -159,8 +161,8 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     }
 }
 
-/// A Gaussian process for the odds of each of four categories: the exact bound in a dense and a sparse regime, started
-/// at its optimum.
+/// A Gaussian process for the odds of each of four categories, with the exact bound in a dense and a sparse regime,
+/// started at its optimum.
 #[test]
 fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     let model = crate::common::model(Likelihood::multinomial(4), SiteBound::Exact, 8);
@@ -193,7 +195,6 @@ fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     }
 }
 
-/// Messages about the bounds of a binary likelihood.
 #[test]
 fn loose_bounds_of_binary_likelihoods_are_reported_from_tight_ones() {
     let reported = |bound: SiteBound, scale: f64| {

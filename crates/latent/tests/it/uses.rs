@@ -1,4 +1,4 @@
-//! Prediction, learning, resumption, determinism and refusals.
+//! Tests of prediction, learning, resumption, determinism and refusals.
 
 use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
@@ -110,7 +110,8 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
     );
 }
 
-/// Predictions at two new locations against the posterior of a model in which they are latent variables without observation.
+/// Compares predictions at two new locations with the posterior of a model in which they are latent variables without
+/// observation.
 #[test]
 fn predictions_agree_with_a_larger_model() {
     let (n, extra) = (7, 2);
@@ -174,7 +175,6 @@ fn predictions_agree_with_a_larger_model() {
     }
 }
 
-/// A kernel of one scale and one length, without fixed values.
 struct Smooth(usize);
 
 impl Prior for Smooth {

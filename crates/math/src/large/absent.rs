@@ -1,21 +1,21 @@
-//! Replacement for builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the loops for small
-//! matrices handle all matrices.
+//! The replacement for the module in builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the
+//! loops for small matrices handle all matrices.
 
 use num_complex::Complex64;
 
 use super::{Lu, Triangle};
 
-/// Real and complex numbers.
+/// The numbers in matrices, which are real or complex.
 pub trait Number: Copy {}
 
 impl Number for f64 {}
 
 impl Number for Complex64 {}
 
-/// Beyond any matrix.
+/// A number of rows that no matrix has.
 pub const LARGE: usize = isize::MAX as usize;
 
-/// Functions that are never called in such a build.
+/// Callers never reach these functions in such a build.
 macro_rules! absent {
     ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]

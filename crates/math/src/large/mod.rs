@@ -1,8 +1,8 @@
-//! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms, on the caller's thread.
+//! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms on the caller's thread.
 //!
 //! Matrices are column-major slices. [`dense`](crate::dense), [`complex`](crate::complex) and the interpreter of Stan
-//! programs call these functions. Up to [`LARGE`] rows their own loops are as fast, but beyond they take n³ scalar
-//! steps. Eigenvalues of 400 rows took 7 s with them and take 0.02 s here.
+//! programs call these functions. Up to [`LARGE`] rows the callers' own loops are as fast, but for more rows they take
+//! n³ scalar steps. Eigenvalues of 400 rows took 7 s with such loops and take 0.02 s here.
 
 #[cfg(not(feature = "large"))]
 mod absent;
@@ -14,11 +14,11 @@ pub use self::absent::*;
 #[cfg(feature = "large")]
 pub use self::blocked::*;
 
-/// P A = L U with partial pivoting.
+/// The factors of P A = L U with partial pivoting.
 pub struct Lu<T> {
-    /// L below the diagonal, U on and above it.
+    /// L below the diagonal, and U on and above it.
     pub factors: Vec<T>,
-    /// Row i of P A is this row of A.
+    /// The row of A that is row i of P A, for each i.
     pub order: Vec<usize>,
     /// The determinant of P.
     pub sign: f64,
@@ -27,12 +27,12 @@ pub struct Lu<T> {
 /// A triangle of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
-    /// The lower one.
+    /// The lower triangle.
     Lower,
     /// The lower triangle, with ones on its diagonal.
     UnitLower,
     /// The transpose of the lower triangle.
     LowerTransposed,
-    /// The upper one.
+    /// The upper triangle.
     Upper,
 }

@@ -1,4 +1,4 @@
-//! Two 256-bit registers.
+//! Lanes in two 256-bit registers.
 //!
 //! Every function here runs inside a wrapper that enables AVX2 and FMA (see `simd_fn!`), which is the safety condition
 //! of all intrinsics below.
@@ -15,23 +15,22 @@ pub struct Avx2Lanes(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub struct Avx2Mask(__m256d, __m256d);
 
-/// Calls an intrinsic. The module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why the call is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only
-        // where a `Simd` says that the machine has them.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs
+        // only where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
 
-/// Applies an intrinsic to both halves.
 macro_rules! both {
     ($wrap:ident, $f:ident $(::<$($c:tt),*>)?, $($a:expr),+) => {
         $wrap(v!($f $(::<$($c),*>)? ($($a.0),+)), v!($f $(::<$($c),*>)? ($($a.1),+)))
     };
 }
 
-/// The sum `(0+2) + (1+3)`.
+/// Returns the sum `(0+2) + (1+3)`.
 #[inline(always)]
 pub(super) fn sum4(x: __m256d) -> f64 {
     let low = v!(_mm256_castpd256_pd128(x));
@@ -40,7 +39,7 @@ pub(super) fn sum4(x: __m256d) -> f64 {
     v!(_mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))))
 }
 
-/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, whose low bits of the significand are n. The shift drops all other bits.
 #[inline(always)]
 fn high_power(sum: __m256d) -> __m256d {
     v!(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(
@@ -48,7 +47,7 @@ fn high_power(sum: __m256d) -> __m256d {
     )))
 }
 
-/// `2^n` for integral `n` in `[-1022, 1023]`.
+/// Returns `2^n` for integral `n` in `[-1022, 1023]`.
 #[inline(always)]
 fn pow2(n: __m256d) -> __m256d {
     high_power(v!(_mm256_add_pd(
@@ -59,18 +58,18 @@ fn pow2(n: __m256d) -> __m256d {
 
 #[inline(always)]
 fn scale_half(x: __m256d, n: __m256d) -> __m256d {
-    // Two factors reach every exponent; for the arguments allowed the first product is exact.
+    // Two factors reach every exponent. The first product is exact for the allowed arguments.
     let first = v!(_mm256_floor_pd(_mm256_mul_pd(n, _mm256_set1_pd(0.5))));
     let second = v!(_mm256_sub_pd(n, first));
     v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)))
 }
 
-/// The split of positive normal numbers, the exponent counted from `bias`.
+/// Returns the exponent relative to `bias`.
 #[inline(always)]
 fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     let three_quarters = v!(_mm256_castpd_si256(_mm256_set1_pd(0.75)));
     let one = v!(_mm256_castpd_si256(_mm256_set1_pd(1.0)));
-    // Counted from 0.75 upwards, the exponent field changes at 0.75, 1.5, 3, ...
+    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3, ...
     let moved = v!(_mm256_add_epi64(
         _mm256_castpd_si256(x),
         _mm256_sub_epi64(one, three_quarters)
@@ -83,7 +82,7 @@ fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
         mantissa,
         three_quarters
     )));
-    // The exponent field becomes a number by lying in the low bits of 2^52.
+    // The exponent field becomes a number as the low bits of 2^52.
     let two52 = v!(_mm256_set1_pd(4_503_599_627_370_496.0));
     let field = v!(_mm256_or_si256(
         _mm256_srli_epi64::<52>(moved),
@@ -96,7 +95,6 @@ fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     (e, m)
 }
 
-/// The split of any number.
 #[inline(always)]
 fn split_any(x: __m256d) -> (__m256d, __m256d) {
     let zero = v!(_mm256_setzero_pd());
@@ -163,15 +161,15 @@ impl F64x8 for Avx2Lanes {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `load` requires eight readable numbers at `p`; the instruction needs no alignment, and the wrapper of the
-        // module text enables it.
+        // SAFETY: `load` requires eight readable numbers at `p`. The instruction needs no alignment, and the wrapper
+        // that the module documentation describes enables it.
         unsafe { Self(_mm256_loadu_pd(p), _mm256_loadu_pd(p.add(4))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `store` requires eight writable numbers at `p`; the instruction needs no alignment, and the wrapper of
-        // the module text enables it.
+        // SAFETY: `store` requires eight writable numbers at `p`. The instruction needs no alignment, and the wrapper
+        // that the module documentation describes enables it.
         unsafe {
             _mm256_storeu_pd(p, self.0);
             _mm256_storeu_pd(p.add(4), self.1);

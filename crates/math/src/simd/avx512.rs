@@ -1,4 +1,4 @@
-//! One 512-bit register.
+//! Lanes in one 512-bit register.
 //!
 //! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`), which
 //! is the safety condition of all intrinsics below.
@@ -12,11 +12,11 @@ use std::arch::x86_64::*;
 #[repr(transparent)]
 pub struct Avx512Lanes(__m512d);
 
-/// Calls an intrinsic. The module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why the call is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA, and that runs only
-        // where a `Simd` says that the machine has them.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA,
+        // and that runs only where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
@@ -136,7 +136,7 @@ impl F64x8 for Avx512Lanes {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        // Sign control 3: drop the sign of zero, NaN for anything else that is negative.
+        // Sign control 3 drops the sign of zero and gives NaN for all other negative numbers.
         let m = v!(_mm512_getmant_pd::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_pd(_mm512_getexp_pd(self.0), _mm512_getexp_pd(m)));
         (Self(e), Self(m))

@@ -1,13 +1,13 @@
-//! Eight virtual `f64` lanes and their dispatch at run time.
+//! Eight virtual `f64` lanes with dispatch at run time.
 //!
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
 //! NaN payloads. The array agrees with them except in fused multiply-adds, where it agrees up to rounding, because it
 //! rounds the product on processors without that instruction.
 //!
-//! A generic `#[inline(always)]` function becomes an ordinary one in one of two ways: through
-//! [`simd_fn!`](crate::simd_fn), which compiles it three times and chooses by [`Simd`], or through the [`Kernel`] trait
-//! and [`Simd::run`].
+//! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles it three
+//! times and chooses an instance by [`Simd`]. The [`Kernel`] trait and [`Simd::run`] do the same for a value that
+//! captures state.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -22,7 +22,7 @@ mod single;
 
 pub use single::{F32x16, LANES32};
 
-/// The implementing types, only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
+/// The lane types, exported only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
 /// matching processor features is undefined behaviour.
 #[doc(hidden)]
 pub mod lanes {
@@ -33,12 +33,12 @@ pub mod lanes {
     pub use super::scalar::{ElementLanes, ScalarLanes};
 }
 
-/// Number of lanes in every [`F64x8`].
+/// The number of lanes in every [`F64x8`].
 pub const LANES: usize = 8;
 
 /// Eight `f64` lanes.
 ///
-/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must also be
+/// All methods act lane by lane and are `#[inline(always)]`. A generic function over this trait must also be
 /// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper.
 /// Arithmetic comes from the operator traits.
 pub trait F64x8:
@@ -50,140 +50,143 @@ pub trait F64x8:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value per lane.
+    /// The type of masks, with one truth value per lane.
     type Mask: Copy;
 
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// Number of registers of one value. There are 32 of them if it is one register, and otherwise 16. Kernels size
-    /// their register blocks accordingly.
+    /// The number of registers of one value. There are 32 registers in total if this is one, and 16 otherwise.
+    /// Kernels size their register blocks accordingly.
     const REGISTERS: usize;
 
-    /// Number of values that [`load`](Self::load) reads and [`store`](Self::store) writes: one per lane or, in the
-    /// lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
+    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. It is one per lane, or
+    /// fewer in the lanes of an [`element_fn!`](crate::element_fn), where each value represents several lanes.
     const WIDTH: usize = LANES;
 
-    /// The same number in every lane.
+    /// Returns the same number in every lane.
     fn splat(x: f64) -> Self;
 
-    /// Reads `WIDTH` numbers; no alignment is needed.
+    /// Reads `WIDTH` numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for reading `WIDTH` `f64`.
     unsafe fn load(p: *const f64) -> Self;
 
-    /// Writes `WIDTH` numbers; no alignment is needed.
+    /// Writes `WIDTH` numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for writing `WIDTH` `f64`.
     unsafe fn store(self, p: *mut f64);
 
-    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
+    /// Returns `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
     fn mul_exact(self, b: Self) -> (Self, Self);
 
-    /// Square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
-    /// Absolute value.
+    /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Largest integer not above.
+    /// Returns the largest integer that is not above the number.
     fn floor(self) -> Self;
 
-    /// Nearest integer, ties to even.
+    /// Returns the nearest integer, with ties to even.
     fn round(self) -> Self;
 
-    /// Nearest integer towards zero.
+    /// Returns the nearest integer towards zero.
     fn trunc(self) -> Self;
 
-    /// The magnitude of `self` with the sign of `sign`.
+    /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-500, 2^500]`.
+    /// Returns `self * 2^n` for integral `|n| <= 2000`, rounded once. `|self|` must be 0, infinite, NaN or in
+    /// `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`: the sum that rounds to `n`.
+    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`, the sum that rounds to
+    /// `n`.
     fn pow2_of_sum(self) -> Self;
 
-    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
-    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
+    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
+    /// numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two such
-    /// numbers are exact.
+    /// Returns `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two
+    /// such numbers are exact.
     fn high_bits(self) -> Self;
 
-    /// `self < b`, false for NaN.
+    /// Returns whether `self < b`, which is false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// `self <= b`, false for NaN.
+    /// Returns whether `self <= b`, which is false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// `self == b`, false for NaN.
+    /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// `self > b`, false for NaN.
+    /// Returns whether `self > b`, which is false for NaN.
     #[inline(always)]
     fn gt(self, b: Self) -> Self::Mask {
         b.lt(self)
     }
 
-    /// `self >= b`, false for NaN.
+    /// Returns whether `self >= b`, which is false for NaN.
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
         b.le(self)
     }
 
-    /// Whether the lane is NaN.
+    /// Returns whether each lane is NaN.
     fn is_nan(self) -> Self::Mask;
 
-    /// Whether the sign bit is set; true for -0 and for negative NaN.
+    /// Returns whether the sign bit is set. This is true for -0 and for negative NaN.
     fn is_sign_negative(self) -> Self::Mask;
 
-    /// Both masks.
+    /// Returns the lanes that are true in both masks.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// Either mask.
+    /// Returns the lanes that are true in either mask.
     fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// The opposite mask.
+    /// Returns the opposite mask.
     fn not(a: Self::Mask) -> Self::Mask;
 
-    /// Bit `i` is lane `i`.
+    /// Returns the mask as bits, where bit `i` is lane `i`.
     fn mask_bits(a: Self::Mask) -> u8;
 
-    /// The mask whose lane `i` is bit `i`.
+    /// Returns the mask whose lane `i` is bit `i`.
     fn mask_from_bits(bits: u8) -> Self::Mask;
 
-    /// Whether any lane is true.
+    /// Returns whether any lane is true.
     #[inline(always)]
     fn any(a: Self::Mask) -> bool {
         Self::mask_bits(a) != 0
     }
 
-    /// Whether all lanes are true.
+    /// Returns whether all lanes are true.
     #[inline(always)]
     fn all(a: Self::Mask) -> bool {
         Self::mask_bits(a) == 0xff
     }
 
-    /// `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// The sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
+    /// Returns the sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
     fn sum(self) -> f64;
 
-    /// The lanes as an array.
+    /// Returns the lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f64; LANES] {
         let mut a = [0.0; LANES];
@@ -192,21 +195,21 @@ pub trait F64x8:
         a
     }
 
-    /// Lanes from an array.
+    /// Creates lanes from an array.
     #[inline(always)]
     fn from_array(a: [f64; LANES]) -> Self {
         // SAFETY: the array has eight numbers.
         unsafe { Self::load(a.as_ptr()) }
     }
 
-    /// All lanes zero.
+    /// Creates lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
     }
 
-    /// Applies a scalar function to the lanes where `mask` holds and keeps `self` in the other lanes. This is the slow
-    /// path for rare arguments.
+    /// Applies a scalar function to the lanes where `mask` is true and keeps `self` in the other lanes. This is the
+    /// slow path for rare arguments.
     #[inline(always)]
     fn patch(self, mask: Self::Mask, argument: Self, f: impl Fn(f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -220,7 +223,7 @@ pub trait F64x8:
         Self::from_array(out)
     }
 
-    /// [`patch`](Self::patch) for a function of two arguments.
+    /// Applies a function of two arguments as [`patch`](Self::patch) does for one.
     #[inline(always)]
     fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -237,8 +240,8 @@ pub trait F64x8:
 
 /// An instruction set for the kernels.
 ///
-/// A caller can obtain only levels that this machine has, because the vector variants cannot be constructed outside
-/// this crate (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
+/// A caller can obtain only levels that this machine has, because code outside this crate cannot construct the vector
+/// variants (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Simd {
     /// Plain Rust, on any machine.
@@ -251,12 +254,12 @@ pub enum Simd {
     Avx512,
 }
 
-/// The reason why a name is not a [`Simd`].
+/// The error for a name that is not an available [`Simd`] level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimdError {
-    /// No such level.
+    /// No level has this name.
     Unknown(String),
-    /// The level exists, but this machine lacks it. The field has its best level.
+    /// The level exists, but this machine lacks it.
     Unavailable {
         /// The requested level.
         wanted: &'static str,
@@ -285,7 +288,7 @@ impl fmt::Display for SimdError {
 impl std::error::Error for SimdError {}
 
 impl Simd {
-    /// The best level of this machine.
+    /// Returns the best level of this machine.
     pub fn detect() -> Self {
         if Self::has_avx512() {
             Self::Avx512
@@ -296,7 +299,7 @@ impl Simd {
         }
     }
 
-    /// Every level of this machine, the best first.
+    /// Returns every level of this machine, the best first.
     pub fn available() -> Vec<Self> {
         let mut levels = Vec::with_capacity(3);
         if Self::has_avx512() {
@@ -309,7 +312,7 @@ impl Simd {
         levels
     }
 
-    /// The name that [`FromStr`] reads.
+    /// Returns the name that [`FromStr`] reads.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
@@ -342,7 +345,7 @@ impl Simd {
         false
     }
 
-    /// Runs a kernel compiled for this level.
+    /// Runs a kernel that is compiled for this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         run_kernel(self, kernel)
@@ -380,13 +383,13 @@ impl FromStr for Simd {
     }
 }
 
-/// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is shorter if no state is
-/// captured.
+/// A computation written once over [`F64x8`], for [`Simd::run`]. If it captures no state,
+/// [`simd_fn!`](crate::simd_fn) is shorter.
 pub trait Kernel {
     /// The result of the computation.
     type Output;
 
-    /// The computation. Mark the implementation `#[inline(always)]`.
+    /// Runs the computation. Mark the implementation `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 
@@ -396,7 +399,6 @@ pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        /// Bytes of a cache line.
         const LINE: usize = 64;
         let first = numbers.as_ptr().cast::<i8>();
         for at in (0..std::mem::size_of_val(numbers)).step_by(LINE) {
@@ -409,7 +411,6 @@ pub fn prefetch<T>(numbers: &[T]) {
 }
 
 crate::simd_fn! {
-    /// Runs a kernel at a level.
     fn run_kernel, run_kernel_fn = <V, K: Kernel>(kernel: K) -> K::Output {
         kernel.run::<V>()
     }
@@ -422,7 +423,7 @@ crate::simd_fn! {
 /// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling it is sound
 ///   on the machine that returned `simd`.
 ///
-/// `V` is the lane type in the body; further type parameters with a single bound may follow it. Lifetimes are elided.
+/// `V` is the lane type in the body. Further type parameters with a single bound may follow it. Lifetimes are elided.
 /// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
 ///
 /// ```
@@ -466,7 +467,6 @@ macro_rules! element_fn {
     };
 }
 
-/// [`simd_fn!`] with the lanes for machines without the vector instructions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! simd_fn_over {
@@ -523,7 +523,6 @@ macro_rules! simd_fn_over {
     )+};
 }
 
-/// Implements the operator traits of a lane type by five functions.
 macro_rules! lane_operators {
     (@binary [$($generics:tt)*] $lanes:ty, $trait:ident, $method:ident, $f:expr) => {
         impl<$($generics)*> std::ops::$trait for $lanes {

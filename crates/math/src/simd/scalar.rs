@@ -9,7 +9,7 @@ pub struct ArrayLanes<const N: usize>([f64; N]);
 /// Eight numbers, one per lane.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels as one number, which represents all lanes. On machines with vector instructions
+/// The lanes of elementwise kernels as one number that represents all lanes. On machines with vector instructions
 /// these kernels are only a fallback, and versions for eight numbers would make up half of their machine code.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
@@ -18,7 +18,7 @@ pub type ElementLanes = ArrayLanes<1>;
 #[cfg(not(target_arch = "x86_64"))]
 pub type ElementLanes = ScalarLanes;
 
-/// Whether multiply-add is one instruction on every processor this is compiled for.
+/// Whether multiply-add is one instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]
@@ -53,8 +53,7 @@ fn test<const N: usize>(
     )
 }
 
-/// Nearest integer, ties to even. The baseline has no rounding instruction, so the standard function would be a call.
-/// This function vectorises.
+/// Vectorises, unlike the standard function, which is a call because the baseline has no rounding instruction.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
@@ -74,7 +73,7 @@ fn clear_low(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & !0x07ff_ffff)
 }
 
-/// The rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
+/// Returns the rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
 #[inline(always)]
 fn product_error(a: f64, b: f64, p: f64) -> f64 {
     if FUSED {
@@ -89,7 +88,7 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
-/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, whose low bits of the significand are n. The shift drops all other bits.
 #[inline(always)]
 fn high_power(sum: f64) -> f64 {
     f64::from_bits(sum.to_bits() << 52)

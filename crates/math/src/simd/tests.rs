@@ -1,8 +1,7 @@
-//! Every operation on every level against plain Rust.
+//! Tests of every operation on every level against plain Rust.
 
 use super::{F64x8, Kernel, LANES, Simd, SimdError};
 
-/// Numbers on which the levels could differ.
 const SPECIAL: [f64; 24] = [
     0.0,
     -0.0,
@@ -30,7 +29,6 @@ const SPECIAL: [f64; 24] = [
     4503599627370497.5,
 ];
 
-/// Results of all operations on a pair of lane vectors, each as eight bit patterns.
 struct AllOps {
     a: [f64; LANES],
     b: [f64; LANES],
@@ -129,7 +127,7 @@ fn operations_agree_with_plain_rust() {
             for simd in Simd::available() {
                 for (op, (got, want)) in simd.run(AllOps { a, b }).iter().zip(&want).enumerate() {
                     for (g, w) in got.iter().zip(want) {
-                        // NaN payloads and signs are not part of the contract.
+                        // The payloads and signs of NaN are not specified.
                         let same = g.to_bits() == w.to_bits() || g.is_nan() && w.is_nan();
                         assert!(
                             same,

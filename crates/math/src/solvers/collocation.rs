@@ -1,9 +1,9 @@
 //! The coefficients of Radau IIA collocation with an odd number of stages.
 //!
-//! Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c are the roots
-//! of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues of A⁻¹ split
-//! the matrix of Newton's method (equation 8.13). The error estimate is the difference from a formula of order s that
-//! also uses the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
+//! The source is Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c
+//! are the roots of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues
+//! of A⁻¹ split the matrix of Newton's method (equation 8.13). The error estimate is the difference from a formula of
+//! order s that also uses the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
 
 use std::sync::OnceLock;
 
@@ -11,22 +11,20 @@ use num_complex::Complex64;
 
 use super::linear::Factor;
 
-/// One method.
 #[derive(Debug)]
 pub(super) struct Collocation {
-    /// Number of stages; the order is 2 s − 1.
+    /// The number s of stages. The order is 2 s − 1.
     pub stages: usize,
-    /// Nodes, of which the last is 1.
+    /// The nodes, of which the last is 1.
     pub nodes: Vec<f64>,
-    /// A⁻¹, row-major.
+    /// The inverse A⁻¹, row-major.
     pub inverse: Vec<f64>,
-    /// Eigenvalues of A⁻¹: first the real one, then one of each conjugate pair.
+    /// The eigenvalues of A⁻¹. The real one comes first, followed by one of each conjugate pair.
     pub eigenvalues: Vec<Complex64>,
-    /// Eigenvectors: `vectors[k][i]`.
+    /// The eigenvectors, where `vectors[k][i]` is element i of eigenvector k.
     pub vectors: Vec<Vec<Complex64>>,
-    /// Rows of the inverse of the matrix of eigenvectors.
+    /// The rows of the inverse of the matrix of eigenvectors.
     pub duals: Vec<Vec<Complex64>>,
-    /// Weights of the stages in the error estimate.
     pub error: Vec<f64>,
     /// Row k − 1 contains the weights of the stages in the coefficient of power k of the polynomial through the stages
     /// and 0.
@@ -34,7 +32,7 @@ pub(super) struct Collocation {
 }
 
 impl Collocation {
-    /// The method with three or five stages, computed once.
+    /// Returns the method with three or five stages, which is computed once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();
@@ -47,7 +45,7 @@ impl Collocation {
 
     fn new(s: usize) -> Collocation {
         let nodes = nodes(s);
-        // Moments: Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
+        // The moments are Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
         let vandermonde: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(nodes[at / s].powi((at % s) as i32), 0.0))
             .collect();
@@ -64,7 +62,7 @@ impl Collocation {
             .iter()
             .map(|c| weights(&|k| c.powi(k + 1) / f64::from(k + 1)))
             .collect();
-        // Column-major A, so that solving for unit vectors gives columns of A⁻¹.
+        // The matrix A is column-major, so solving for unit vectors gives columns of A⁻¹.
         let matrix: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(a[at % s][at / s], 0.0))
             .collect();
@@ -122,7 +120,8 @@ impl Collocation {
     }
 }
 
-/// The roots of `P_s − P_{s−1}` moved to [0, 1], ascending: bisection between sign changes, then Newton's method.
+/// Returns the roots of `P_s − P_{s−1}` moved to [0, 1], ascending. Bisection between sign changes finds them, and
+/// Newton's method refines them.
 fn nodes(s: usize) -> Vec<f64> {
     let value = |x: f64| {
         let (mut before, mut now) = (1.0, x);
@@ -158,11 +157,11 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// The eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real: the roots of its
-/// characteristic polynomial, by the simultaneous iteration of Durand and Kerner. The real one first, followed by those
-/// above the real axis.
+/// Returns the distinct eigenvalues of a real matrix, exactly one of which is real. They are the roots of its
+/// characteristic polynomial, which the simultaneous iteration of Durand and Kerner finds. The real eigenvalue comes
+/// first, followed by the eigenvalues above the real axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
-    // Faddeev and LeVerrier: coefficients from the leading one down.
+    // Faddeev and LeVerrier's algorithm gives the coefficients from the leading one down.
     let mut coefficients = vec![1.0];
     let mut m = vec![0.0; n * n];
     for k in 1..=n {
@@ -198,7 +197,7 @@ fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     kept
 }
 
-/// The eigenvector of an eigenvalue, by inverse iteration, scaled to a last element of 1.
+/// Uses inverse iteration. The last element of the eigenvector is 1.
 fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     let columns: Vec<f64> = (0..n * n).map(|at| a[(at % n) * n + at / n]).collect();
     let mut factor = Factor::default();
@@ -215,7 +214,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
+/// Returns only the rows for the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

@@ -1,37 +1,37 @@
-//! Explicit Runge-Kutta pairs over lanes.
+//! Steps of explicit Runge-Kutta pairs over lanes.
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
 use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
-/// The coefficients of an embedded pair that continues with the better of its two solutions.
+/// The coefficients of an embedded pair, which continues with the more accurate of its two solutions.
 pub(super) struct Pair {
-    /// The error of a step shrinks with its length to this power.
+    /// The power of the step's length with which the error shrinks.
     order: f64,
-    /// A step of length h errs for `y' = λy` by about |hλ| to the power of `order + 1`, divided by this.
+    /// A step of length h has, for `y' = λy`, an error of about |hλ| to the power of `order + 1`, divided by this
+    /// number.
     perturbations: f64,
     nodes: &'static [f64],
     /// Row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// Weights of the better solution; empty if they are those of the last stage, which then lies at the end of the
-    /// step.
+    /// The weights of the more accurate solution, or `None` if they are those of the last stage, which is then the end
+    /// of the step.
     weights: Option<&'static [f64]>,
-    /// Weights of the better solution minus those of the other one.
     errors: &'static [f64],
-    /// Weights of a coarser error estimate, if there are two: e²/√(e² + c²/100) for an error e and a coarser one c.
+    /// The weights of a coarser error estimate, if there are two. With the finer estimate e and the coarser estimate c,
+    /// the error is e²/√(e² + c²/100).
     correction: Option<&'static [f64]>,
 }
 
 impl Pair {
-    /// Weights of the better solution.
     fn weights(&self) -> &'static [f64] {
         self.weights
             .unwrap_or_else(|| self.stages[self.stages.len() - 1])
     }
 }
 
-/// Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
+/// The pair of Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
 pub(super) const DORMAND_PRINCE: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,
@@ -75,8 +75,8 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected by the
-/// one of order 3.
+/// The pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10): DOP853. Its error estimate is the
+/// estimate of order 5, corrected by the estimate of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.
@@ -224,8 +224,8 @@ pub(super) const DOP853: Pair = Pair {
     ]),
 };
 
-/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
-/// sides*.
+/// The pair of Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly
+/// varying right-hand sides*.
 pub(super) const CASH_KARP: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,
@@ -262,29 +262,25 @@ pub(super) const CASH_KARP: Pair = Pair {
     correction: None,
 };
 
-/// A pair that solves a problem.
 pub(super) struct Explicit<'a> {
     pair: &'a Pair,
     ode: &'a Ode,
-    /// Rates of the stages.
     rates: Vec<Vec<f64>>,
-    /// The times of the stages.
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// Errors of an attempt, and zeros, to which they are added.
+    /// The errors of an attempt, and the zeros to which the step adds them.
     errors: Vec<f64>,
     nothing: Vec<f64>,
     /// The coarser errors in units of the tolerance.
     coarse: Vec<f64>,
-    /// The scale of perturbations, and the largest state.
     units: Vec<f64>,
     largest: Vec<f64>,
     pulling: Pulling,
 }
 
-/// Scratch memory for a step backwards: adjoints of the stages, adjoints of the parameters at one stage, and the rates
-/// of that stage.
+/// Scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage, and
+/// the rates of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -292,10 +288,11 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and at
+/// `lane` in `length`.
 ///
 /// # Panics
-/// Used if these are absent.
+/// Panics if a row is too short.
 #[inline(always)]
 fn combined<V: F64x8, const N: usize>(
     out: &mut [f64],
@@ -331,7 +328,7 @@ fn combined<V: F64x8, const N: usize>(
 }
 
 simd_fn! {
-    /// `out = base + length · Σ weight · rate`, rows of lanes.
+    /// Computes `out = base + length · Σ weight · rate` for rows of lanes.
     fn combine, combine_fn = <V>(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
         let lanes = length.len();
         for first in (0..out.len()).step_by(lanes) {
@@ -355,7 +352,7 @@ simd_fn! {
         }
     }
 
-    /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
+    /// Updates the largest `|error| / (absolute + relative · size)` so far, for a row of lanes. Preserves NaN.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -365,7 +362,6 @@ simd_fn! {
         }
     }
 
-    /// e²/√(e² + c²/100) of errors e and coarser ones c.
     fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
         for (error, coarse) in errors.iter_mut().zip(coarse) {
             let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
@@ -373,7 +369,7 @@ simd_fn! {
         }
     }
 
-    /// `sum += term` for lanes whose step has a length, for rows of lanes.
+    /// Computes `sum += term` for lanes whose step has a length, for rows of lanes.
     pub(super) fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
@@ -384,7 +380,7 @@ simd_fn! {
         }
     }
 
-    /// `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
+    /// Computes `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
     fn nudge, nudge_fn = <V>(to: &mut [f64], units: &mut [f64], from: &[f64], largest: &[f64], scale: [f64; 2]) {
         let [absolute, sign] = scale;
         for (((to, unit), from), largest) in to.iter_mut().zip(units).zip(from).zip(largest) {
@@ -393,7 +389,7 @@ simd_fn! {
         }
     }
 
-    /// The largest of `|b − a| / (perturbation · unit)` so far, for a row of lanes.
+    /// Updates the largest `|b − a| / (perturbation · unit)` so far, for a row of lanes.
     fn steepest, steepest_fn = <V>(slopes: &mut [f64], rates: [&[f64]; 2], units: &[f64]) {
         let moved = rates[0].iter().zip(rates[1]);
         for ((slope, (a, b)), unit) in slopes.iter_mut().zip(moved).zip(units) {
@@ -420,7 +416,6 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// Computes the rates of stages `from .. count`. The rates of earlier stages must be available.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -461,20 +456,19 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Perturbations are followed to 1000 tolerances, but at most to this value, because they are derivatives, which affect
-/// gradients as a whole.
+/// Upper limit of the allowed error of perturbations, which is otherwise 1000 tolerances. Perturbations are
+/// derivatives, and an error in one of them affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
-/// The scale of perturbations, relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// The longest step that follows perturbations of the states at its start nearly as well as the states.
+    /// Computes the longest step that propagates perturbations of its initial states nearly as accurately as the
+    /// states.
     ///
-    /// If a solution is constant or nearly so, its own error allows steps of any length. Its derivatives still change
-    /// with the Jacobian J, and they are derivatives of the actual steps. For `y' = λy` a step errs by
-    /// [`Pair::perturbations`], relative to the perturbation; [`FOLLOWED`] is the allowed error. ‖J‖ is estimated along
-    /// one direction, with one more evaluation of the rates.
+    /// The error of a nearly constant solution allows steps of any length. The derivatives of these steps still change
+    /// with the Jacobian J. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the perturbation;
+    /// [`FOLLOWED`] is the allowed error. One more evaluation of the rates estimates ‖J‖ along one direction.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;
@@ -588,7 +582,6 @@ impl Scheme for Explicit<'_> {
             }
             correct(self.simd, &mut attempt.error, &self.coarse);
         }
-        // The states of the stages after the first, with which the backward pass begins.
         attempt.stages.clear();
         if attempt.keeps {
             for states in &self.states[1..self.pair.weights().len()] {
@@ -634,7 +627,7 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        // The adjoint of the step's end follows those of the stages, with the weights of the pair.
+        // The adjoint of the step's end follows the adjoints of the stages, with the weights of the pair.
         pulled.resize(count + 1, Vec::new());
         pulled[count].clear();
         pulled[count].extend_from_slice(adjoint);
@@ -686,7 +679,6 @@ impl Scheme for Explicit<'_> {
 mod tests {
     use super::*;
 
-    /// Numbers without a pattern, some of which are not finite.
     fn rows(count: usize, salt: usize) -> Vec<f64> {
         (0..count)
             .map(|i| match (i * 7 + salt) % 31 {
@@ -731,7 +723,7 @@ mod tests {
             let mut sum = base.clone();
             add_where(simd, &mut sum, &out, &length);
             let numbers = [out, most, to, units, slopes, sum].concat();
-            // Which NaN it is does not matter.
+            // The payload of a NaN does not matter.
             let bits = |x: &f64| if x.is_nan() { 0 } else { x.to_bits() };
             numbers.iter().map(bits).collect()
         };

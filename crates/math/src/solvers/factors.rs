@@ -1,4 +1,4 @@
-//! Small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
+//! Factors of small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
 
 use num_complex::Complex64;
 
@@ -6,22 +6,20 @@ use super::System;
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// A factored `n × n` matrix of each lane, column-major rows of lanes, by elimination with row exchanges. The diagonal
-/// has reciprocals.
+/// The factors of an `n × n` matrix of each lane, by elimination with row exchanges. They are column-major rows of
+/// lanes. Their diagonal contains reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
     re: Vec<f64>,
     im: Vec<f64>,
-    /// The row that each one was exchanged with.
     pivots: Vec<f64>,
     largest: Vec<f64>,
 }
 
-/// Number of values computed between two checks whether the system gives up. They take about a millisecond.
+/// Values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
-/// Row `to`, and row `from` to be read.
 #[inline(always)]
 fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], &[f64]) {
     let (low, high) = rows.split_at_mut(to.max(from) * lanes);
@@ -32,7 +30,6 @@ fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], 
     }
 }
 
-/// `to -= a · b`, rows of complex lanes.
 #[inline(always)]
 fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -45,7 +42,6 @@ fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     }
 }
 
-/// `to *= a`, rows of complex lanes.
 #[inline(always)]
 fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -57,7 +53,7 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in `columns` columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in `columns` columns of `n` rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {
@@ -222,7 +218,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Factorises the stored matrices. If the system gives up, solutions are NaN.
+    /// Solutions are NaN if the system gives up.
     fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
@@ -251,7 +247,8 @@ impl Factors {
         }
     }
 
-    /// Solves with the matrices or their transposes (not conjugated) in place. Real and imaginary parts have `n` rows.
+    /// Solves with the matrices or their transposes (not conjugated) in place. The real and imaginary parts have `n`
+    /// rows each.
     pub fn solve(&self, simd: Simd, re: &mut [f64], im: &mut [f64], transposed: bool) {
         let factors = [&self.re[..], &self.im[..], &self.pivots[..]];
         if transposed {
@@ -267,7 +264,6 @@ mod tests {
     use super::super::Point;
     use super::*;
 
-    /// A system that is only factored.
     struct Still(Simd);
 
     impl System for Still {
@@ -278,7 +274,6 @@ mod tests {
         }
     }
 
-    /// A test system that gives up after some work.
     struct Tired(usize);
 
     impl System for Tired {
@@ -308,7 +303,8 @@ mod tests {
         assert!(solution(&factors).iter().all(|x| x.is_finite()));
     }
 
-    /// Solutions of three systems with and without a transpose, with small residuals, and their bits.
+    /// Returns the bits of the solutions of three systems with and without a transpose, and checks that the residuals
+    /// are small.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
         let a: Vec<f64> = (0..n * n * lanes)
             .map(|k| ((k * k * 7 + 3 * k) % 11) as f64 - 5.0 + 0.01 * (k % 7) as f64)

@@ -2,12 +2,12 @@
 //!
 //! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
 //! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
-//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K
-//! followed by those of M. With `F = y′ − f(y)`, all this equals `radau`.
+//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`. The Jacobian of a system has the columns of K
+//! followed by the columns of M. With `F = y′ − f(y)`, these steps equal the steps of `radau`.
 //!
-//! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
-//! it depends on them. From a start that violates the equations without derivatives, the solution would jump, so such
-//! lanes fail.
+//! The initial values of algebraic variables are irrelevant, because the last stage satisfies all equations and does
+//! not depend on these values. If the start violates the equations without derivatives, the solution would jump, so the
+//! lane fails.
 
 use super::explicit::add_where;
 use super::factors::Factors;
@@ -20,11 +20,10 @@ use num_complex::Complex64;
 /// Share of an interval within which a consistent start moves negligibly.
 const INSTANT: f64 = 1e-8;
 
-/// Largest jump of a state at the start, relative to it or to 1 if it is less.
+/// Largest jump of a state at the start, relative to the state, or to 1 if the state is smaller.
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
-    /// `out *= factor`, rows of lanes.
     fn scale_rows, scale_rows_fn = <V>(out: &mut [f64], factor: &[f64]) {
         for out in out.chunks_exact_mut(factor.len()) {
             out.iter_mut().zip(factor).for_each(|(out, factor)| *out *= factor);
@@ -33,7 +32,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start with respect to time, first steps, and the slots that cannot begin.
+    /// Computes the derivatives at the start with respect to time. Returns the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,8 +63,8 @@ impl Ode {
             .collect()
     }
 
-    /// The slots with an inconsistent start. A Newton step for a backward difference over an instant moves the states
-    /// with derivatives negligibly, and the others to their consistent values.
+    /// A Newton step for a backward difference over an instant moves the states with derivatives negligibly, and the
+    /// other states to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -105,8 +104,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// The Jacobian at the start of a step. In the backward pass, where the derivatives at the start are unknown, it
-    /// uses those at the end.
+    /// Computes the Jacobian at the start of a step. In the backward pass, the derivatives at the start are unknown, so
+    /// it uses the derivatives at the end.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -128,7 +127,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Derivatives with respect to the clock, at the end of a step with these stages, for all copies.
+    /// Returns the derivatives with respect to the clock at the end of a step, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -139,7 +138,7 @@ impl Radau<'_> {
         v
     }
 
-    /// States and derivatives at stage `i`. For copies that have not moved, the states of the start and no derivatives.
+    /// Copies that have not moved get the states of the start and no derivatives.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -167,7 +166,7 @@ impl Radau<'_> {
         }
     }
 
-    /// The residual for Newton's method: the negated residuals of the first copy, in `change`.
+    /// Writes the negated residuals of the first copy to `change`.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();
@@ -176,7 +175,8 @@ impl Radau<'_> {
         }
     }
 
-    /// `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices transposed.
+    /// Computes `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices
+    /// transposed.
     pub(super) fn residual_of_both(
         &mut self,
         base: &[f64],
@@ -226,8 +226,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes products of the negated weights of the stages with the derivatives of the residuals: with respect to
-    /// the states at the start and to parameters, or, without parameters, with respect to the stages.
+    /// Computes products of the negated weights of the stages with the derivatives of the residuals. With parameters,
+    /// the derivatives are with respect to the states at the start and to parameters, and otherwise with respect to
+    /// the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -1,47 +1,45 @@
-//! Integrals by the double exponential rule of Takahasi and Mori (1974) for each lane, with integrands evaluated for
+//! Integrals for each lane by the double exponential rule of Takahasi and Mori (1974), with integrands evaluated for
 //! all lanes at once.
 //!
 //! A node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit is
-//! `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The limits therefore act like parameters of the
+//! `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The limits are therefore parameters of the
 //! abscissas, and derivatives include the limits. The rule halves the step between nodes until the sum converges. Each
 //! lane has its own level.
 
 use super::{Differentiable, Point, System};
 
-/// The finite limits.
+/// The finiteness of the limits of an integral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
-    /// The lower limit.
+    /// Whether the lower limit is finite.
     pub lower: bool,
-    /// The upper limit.
+    /// Whether the upper limit is finite.
     pub upper: bool,
 }
 
-/// An integral over parameters `(a, b, θ)`: the system returns the integrand times its weight, one row.
+/// An integral over parameters `(a, b, θ)`. The system returns one row, the integrand times its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The finite limits.
+    /// The finiteness of the limits.
     pub ends: Ends,
-    /// Number of parameters, including the limits.
+    /// The number of parameters, including the limits.
     pub parameters: usize,
-    /// Tolerance relative to the integral of the integrand's absolute value.
+    /// The tolerance, relative to the integral of the integrand's absolute value.
     pub relative: f64,
 }
 
-/// Number of rows per node.
+/// The number of rows per node.
 pub const NODE: usize = 6;
 
-/// Nodes beyond this argument have negligible weight.
+/// Argument beyond which nodes have negligible weight.
 const REACH: f64 = 6.5;
 
-/// On infinite intervals the nodes end at e^115, or 1e50, so that powers of them stay finite.
+/// Logarithm of the farthest node on infinite intervals, e^115 or 1e50, so that powers of nodes stay finite.
 const FARTHEST: f64 = 115.0;
 
-/// Largest number of halvings of the step.
 const LEVELS: u32 = 11;
 
 impl Integral {
-    /// The node of an argument, and whether the sum includes it.
     fn node(&self, t: f64) -> Option<[f64; NODE]> {
         let half_pi = std::f64::consts::FRAC_PI_2;
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
@@ -70,7 +68,6 @@ impl Integral {
             .then_some(node)
     }
 
-    /// The arguments that halving the step adds at a level.
     fn level(level: u32) -> impl Iterator<Item = f64> {
         let step = 0.5_f64.powi(level as i32);
         let count = (REACH / step) as i32;
@@ -79,7 +76,6 @@ impl Integral {
             .map(move |k| f64::from(k) * step)
     }
 
-    /// Calls `visit(step, node)` for the nodes of a level.
     fn visit(&self, level: u32, lanes: usize, mut visit: impl FnMut(&[f64])) {
         let mut rows = vec![0.0; NODE * lanes];
         for node in Self::level(level).filter_map(|t| self.node(t)) {
@@ -90,7 +86,8 @@ impl Integral {
         }
     }
 
-    /// The integrals of all copies, one row each, and the level of each lane; NaN if the sum does not converge.
+    /// Computes the integrals of all copies, one row each, and returns the level of each lane. An integral is NaN if
+    /// the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -133,7 +130,7 @@ impl Integral {
                 }
                 let refined = sums[lane] * step;
                 let change = (refined - last[lane]).abs();
-                // The error of a level is about the square of the change that it brought.
+                // The error of a level is about the square of the change that the level caused.
                 let settled = change <= 0.1 * self.relative * masses[lane] * step;
                 last[lane] = refined;
                 levels[lane] = level;
@@ -151,7 +148,7 @@ impl Integral {
         levels
     }
 
-    /// Whether the limits of a lane are ordered. Otherwise its integrals are NaN.
+    /// Returns whether the limits of a lane are ordered, and otherwise sets its integrals to NaN.
     fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
         let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
         if !ordered {
@@ -160,8 +157,8 @@ impl Integral {
         ordered
     }
 
-    /// Computes the products of `weights` (one row per copy) with the derivatives of the integrals at these levels with
-    /// respect to the first copy of the parameters.
+    /// Computes the products of `weights` with the derivatives of the integrals at these levels, with respect to the
+    /// first copy of the parameters. `weights` has one row per copy.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

@@ -1,8 +1,7 @@
-//! Factors of single small complex matrices, for coefficients.
+//! Factors of single small complex matrices, for the coefficients of methods.
 
 use num_complex::Complex64;
 
-/// A factored `n × n` matrix, column-major, by elimination with row exchanges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factor {
     n: usize,
@@ -11,8 +10,7 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factors `shift · I − a` for a real column-major `a`, and replaces the previous factors. A singular matrix gives
-    /// solutions that are not finite.
+    /// Factors `shift · I − a` for a real column-major `a`. A singular matrix gives solutions that are not finite.
     pub fn shifted(&mut self, shift: Complex64, a: &[f64], n: usize) {
         self.n = n;
         self.lu.clear();
@@ -23,7 +21,6 @@ impl Factor {
         self.eliminate();
     }
 
-    /// Factors a matrix.
     pub fn of(matrix: Vec<Complex64>, n: usize) -> Self {
         let mut factor = Factor {
             n,
@@ -63,7 +60,6 @@ impl Factor {
         }
     }
 
-    /// Solves with the matrix, in place.
     pub fn solve(&self, x: &mut [Complex64]) {
         let n = self.n;
         for (p, pivot) in self.pivots.iter().enumerate() {

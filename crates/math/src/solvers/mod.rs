@@ -1,5 +1,5 @@
-//! Numerical solvers over lanes: ordinary differential equations, systems of equations and integrals, with exact
-//! derivatives of the computed solution.
+//! Solvers for ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives
+//! of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -7,12 +7,12 @@
 //! | `trajectory` | the steps taken, and their adjoint |
 //! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
-//! | `implicit` | what is different where equations are `F(t, y, y′) = 0` |
+//! | `implicit` | differences for equations `F(t, y, y′) = 0` |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
-//! A solver evaluates a [`System`] at a block of lanes, rows of contiguous lanes, and each lane takes its own steps, so
+//! A solver evaluates a [`System`] at a block of lanes, in rows of contiguous lanes. Each lane takes its own steps, so
 //! its result is independent of the other lanes.
 //!
 //! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
@@ -42,58 +42,59 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable: one row of time, or the rows of a quadrature node.
+    /// The independent variable: one row of times, or the rows of a quadrature node.
     pub clock: &'a [f64],
-    /// States, copy after copy.
+    /// The states, copy after copy.
     pub states: &'a [f64],
-    /// Parameters, copy after copy.
+    /// The parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// Number of lanes, which is a multiple of [`System::granule`].
+    /// The number of lanes, a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
-/// Rates `f(clock, states, parameters)`, lane by lane.
+/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated lane by lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
     /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions
-    /// with one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints
-    /// of implicit steps treat it as exact.
+    /// with one copy the Jacobian only steers iterations, so the default, which uses differences of rates, suffices.
+    /// Tangents and adjoints of implicit steps treat the Jacobian as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row, if the equations belong to a maximum and the objective
-    /// is known. Newton's steps increase it if they are not too long. `false` without an objective.
+    /// Writes the objective that the root maximises, as one row, or returns `false` if the system has none. A system
+    /// has an objective if its equations are the conditions of a maximum. The solver then halves Newton's steps until
+    /// they increase the objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
 
-    /// Records work outside evaluations, as a number of computed values. Returns whether the caller gives up. Its
-    /// results are then NaN.
+    /// Reports work outside evaluations, as a number of computed values, and returns whether the caller gives up. The
+    /// results of a caller that gives up are NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
 
-    /// The number of lanes is a multiple of this.
+    /// Returns the granule: the number of lanes in a block must be a multiple of it.
     fn granule(&self) -> usize {
         1
     }
 
-    /// The instruction set of the solver's own arithmetic.
+    /// Returns the instruction set of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }
 }
 
-/// A [`System`] with products of weights and its derivatives.
+/// A [`System`] that also computes products of weights and its derivatives.
 pub trait Differentiable: System {
     /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, with respect to the given number of states.
+/// Computes forward differences of the rates of a system with one copy, with respect to the given number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

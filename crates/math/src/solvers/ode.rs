@@ -1,4 +1,4 @@
-//! Initial value problems, many lanes at a time.
+//! Initial value problems, solved for many lanes at a time.
 //!
 //! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and
 //! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. Times are therefore ordinary parameters, and steps end at output
@@ -22,15 +22,16 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::vmath::slices;
 
-/// The method of a step.
+/// The integration method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Dormand and Prince, order 5 with an error estimate of order 4; order 8 for relative tolerances below 1e-5.
+    /// Dormand and Prince, of order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use order 8.
     DormandPrince,
-    /// Cash and Karp, order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use the method of order
-    /// 8 of Dormand and Prince.
+    /// Cash and Karp, of order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use the method of
+    /// order 8 of Dormand and Prince.
     CashKarp,
-    /// Radau IIA, implicit and L-stable: three stages (order 5), or five (order 9) for relative tolerances below 1e-7.
+    /// Radau IIA, which is implicit and L-stable. It has three stages (order 5), or five (order 9) for relative
+    /// tolerances below 1e-7.
     Radau,
     /// Radau IIA for equations `F(t, y, y′) = 0` of index 1. The system receives states followed by their derivatives
     /// with respect to the clock, and its rates are the residuals F. Its last parameters are the derivatives with
@@ -41,21 +42,21 @@ pub enum Method {
 /// An initial value problem with output times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ode {
-    /// The method of a step.
+    /// The integration method.
     pub method: Method,
-    /// Number of states.
+    /// The number of states.
     pub states: usize,
-    /// Number of parameters of the right-hand side.
+    /// The number of parameters of the right-hand side.
     pub parameters: usize,
-    /// Number of output times.
+    /// The number of output times.
     pub times: usize,
-    /// Relative tolerance.
+    /// The relative tolerance.
     pub relative: f64,
-    /// Absolute tolerance of each state.
+    /// The absolute tolerance of each state.
     pub absolute: Vec<f64>,
-    /// Largest number of steps between two output times, including rejected ones.
+    /// The largest number of steps between two output times, including rejected ones.
     pub max_steps: u64,
-    /// Whether all times are data: products with derivatives with respect to them are then 0, at no cost.
+    /// Whether all times are data. Products with derivatives with respect to them are then 0, at no cost.
     pub fixed_times: bool,
 }
 
@@ -63,45 +64,37 @@ pub struct Ode {
 /// are fewer steps.
 const HIGH_ORDER: f64 = 1e-5;
 
-/// Smallest length of an interval of a system of residuals, so that derivatives with respect to time are finite between
-/// two equal times. The body divides by no smaller number.
+/// The smallest length of an interval of a system of residuals. It keeps derivatives with respect to time finite
+/// between two equal times, because the body divides by no smaller number.
 pub const SHORTEST: f64 = 1e-30;
 
-/// Number of attempts to leave a point after which the lane is stuck.
 const SHRINKING: u32 = 60;
 
-/// Arguments of all lanes: `copies` times the number of rows of one copy.
+/// The arguments of all lanes. They have the rows of one copy `copies` times.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
-    /// Rows of lanes.
+    /// The rows of the arguments, each with one number per lane.
     pub rows: &'a [f64],
-    /// Number of copies.
+    /// The number of copies.
     pub copies: usize,
-    /// Number of lanes.
+    /// The number of lanes.
     pub lanes: usize,
 }
 
-/// The outcome of one attempt at a step.
 #[derive(Default)]
 pub(super) struct Attempt {
-    /// States after it.
     pub states: Vec<f64>,
-    /// Whether there is a backward pass.
     pub keeps: bool,
-    /// The stored stages for the backward pass and for the next step, stage by stage.
+    /// The stages, for the backward pass and for the next step.
     pub stages: Vec<f64>,
-    /// The largest error of the step in units of the tolerance; not finite if the step failed.
+    /// The largest error of the step in units of the tolerance. It is not finite if the step failed.
     pub error: Vec<f64>,
-    /// Rates after the step, if the scheme computes them.
     pub rates: Option<Vec<f64>>,
-    /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
-    /// The factor by which the next step may be longer or must be shorter, given the error.
     growth: Vec<f64>,
 }
 
 impl Attempt {
-    /// Computes [`growth`](Self::growth).
     fn judge(&mut self, simd: Simd, order: f64, scratch: &mut Vec<f64>) {
         self.growth.clear();
         self.growth
@@ -116,47 +109,40 @@ impl Attempt {
     }
 }
 
-/// The states of the active lanes, each in its slot.
 pub(super) struct Front {
-    /// Number of slots.
     pub lanes: usize,
     /// The lane of the caller, or `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
-    /// Position in the interval, from 0 to 1.
     pub clock: Vec<f64>,
-    /// The step that the error suggests.
     pub length: Vec<f64>,
     /// The attempted step, which does not pass the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
     attempts: Vec<u64>,
-    /// Attempts in all intervals.
     total: Vec<u64>,
     rejected: Vec<u32>,
     pub states: Vec<f64>,
     pub parameters: Vec<f64>,
-    /// Rates at `states`, valid unless `stale`.
+    /// The rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// Stages: in the forward pass those of the last accepted step, if the next step starts with them, and in the
-    /// backward pass those of the current step, if they were stored.
+    /// The stages. In the forward pass, they belong to the last accepted step, if the next step starts with them. In
+    /// the backward pass, they belong to the current step, if they were stored.
     pub stages: Vec<f64>,
-    /// The length of the last step, in the time of the current interval; 0 before the first.
+    /// The length of the last step, in the time of the current interval. It is 0 before the first step.
     pub before: Vec<f64>,
 }
 
-/// A method for steps.
 pub(super) trait Scheme {
-    /// The error of a step shrinks with its length to this power.
+    /// Returns the power of a step's length with which its error shrinks.
     fn order(&self) -> f64;
 
-    /// Number of stages of a step with which the next one starts. The backward pass also needs them.
+    /// Returns the number of stages of a step with which the next one starts. The backward pass also needs them.
     fn stages(&self) -> usize {
         0
     }
 
-    /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
@@ -172,25 +158,26 @@ pub(super) trait Scheme {
 }
 
 impl Ode {
-    /// Numbers of one copy of the arguments: states at the start, parameters, first time, output times.
+    /// Returns the length of one copy of the arguments: states at the start, parameters, first time, output times.
     pub fn arguments(&self) -> usize {
         self.states + self.parameters + 1 + self.times
     }
 
-    /// Numbers of one copy of the result: the states at each output time.
+    /// Returns the length of one copy of the result: the states at each output time.
     pub fn results(&self) -> usize {
         self.states * self.times
     }
 
-    /// Parameters of the system: those of the right-hand side and the ends of the interval.
+    /// Returns the number of parameters of the system: the parameters of the right-hand side and the ends of the
+    /// interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }
 
-    /// Largest number of steps of a lane of a log density, including rejected ones: 20 000 explicit or 2 000 implicit
-    /// steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other tolerances, plus ten per
-    /// output time. Draws far from the posterior would need millions of steps, and all other draws would wait for them.
-    /// In fits of the corpus from wide starts they took nine tenths of the time.
+    /// Returns the largest number of steps, including rejected ones, that one lane of a log density may take. It is 20
+    /// 000 explicit or 2 000 implicit steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other
+    /// tolerances, plus ten per output time. Draws far from the posterior would need millions of steps, and all other
+    /// draws would wait for them. In fits of the corpus from wide starts, such draws took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -200,7 +187,7 @@ impl Ode {
         (most * share) as u64 + 10 * self.times as u64
     }
 
-    /// Loosens tolerances that are tighter than the relative tolerance `relative` to that value.
+    /// Raises every tolerance to at least the relative tolerance `relative`.
     pub fn loosen(&mut self, relative: f64) {
         let factor = relative / self.relative;
         if factor > 1.0 {
@@ -220,13 +207,13 @@ impl Ode {
         }
     }
 
-    /// The scale of an error of state `i`, at state `y`.
     pub(super) fn unit(&self, i: usize, y: f64) -> f64 {
         self.absolute[i] + self.relative * y.abs()
     }
 
-    /// Computes the states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows.
-    /// Once a lane fails or exceeds `most` steps in total, its results are NaN. With a trajectory, it stores the steps.
+    /// Computes the states at the output times. `x` has `copies · arguments` rows, and `out` has `copies · results`
+    /// rows. Once a lane fails or exceeds `most` steps in total, its results are NaN. If a trajectory is given, the
+    /// function stores the steps in it.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -296,7 +283,6 @@ impl Ode {
         }
     }
 
-    /// A front of these lanes at the start of the first interval.
     pub(super) fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
         let lanes = who.len();
         let fallback = who.iter().flatten().next().copied().unwrap_or(0);
@@ -338,7 +324,6 @@ impl Ode {
         front
     }
 
-    /// Moves a slot to an interval.
     pub(super) fn enter(
         &self,
         x: Arguments<'_>,
@@ -358,13 +343,11 @@ impl Ode {
         }
     }
 
-    /// The extent of the interval that a slot is in.
     pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
     }
 
-    /// The remaining lanes, and `slots` in total.
     fn thinned(&self, x: Arguments<'_>, front: &Front, slots: usize) -> Front {
         let mut from: Vec<usize> = (0..front.lanes)
             .filter(|slot| front.who[*slot].is_some())
@@ -395,7 +378,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4). Returns the slots that cannot begin.
+    /// Uses the algorithm of Hairer, Nørsett and Wanner, II.4. Returns the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -459,7 +442,6 @@ impl Ode {
             .collect()
     }
 
-    /// Whether there is a direction from a finite start.
     pub(super) fn begins(&self, front: &Front, slot: usize) -> bool {
         let finite = |rows: &[f64]| {
             let own = rows.iter().skip(slot).step_by(front.lanes);
@@ -469,7 +451,6 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Accepts the step of a slot. Returns whether the slot can continue.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -547,7 +528,6 @@ impl Ode {
 }
 
 impl Front {
-    /// Computes the rates of slots whose rates are stale.
     fn refresh(&mut self, system: &mut dyn System) {
         if !self.stale.iter().any(|stale| *stale) {
             return;
@@ -574,7 +554,6 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// The step to try, which ends at the end of the interval if that is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];
@@ -587,7 +566,6 @@ impl Front {
         }
     }
 
-    /// Shortens the step of a slot after a failed attempt. Returns whether another attempt is worthwhile.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

@@ -1,19 +1,19 @@
 //! Radau IIA steps over lanes.
 //!
-//! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
-//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
+//! Simplified Newton iterations with the Jacobian at the start of the step find its stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)`.
+//! The eigenvalues of A⁻¹ split the system into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
 //! IV.8). The iterations start from the extrapolated polynomial of the previous step (IV.8, "starting values").
 //!
 //! The error estimate has the order of the stages plus one, and the step has an order of up to twice the stages. As in
 //! the code RADAU, the estimate is therefore compared with a tenth of the tolerance, raised to the power of the ratio
 //! of the two orders. For a tolerance of 1e-8 and five stages this is 1.6e-6.
 //!
-//! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
-//! evaluated once. The factors of the step precondition an iteration that ends at rounding error. The matrix is
-//! triangular in the copies, which are solved one after another, so products with the derivatives of the rates are
-//! needed only once per copy. The backward pass uses the stages of the forward pass.
+//! The tangents of the stages, and their adjoints, solve a linear system with the *exact* Jacobians of the stages,
+//! which are evaluated once. An iteration preconditioned by the factors of the step solves it up to rounding error. The
+//! matrix is triangular in the copies, which are solved one after another, so products with the derivatives of the
+//! rates are needed only once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! The same stages solve equations `F(t, y, y′) = 0`; the module `implicit` describes the differences.
+//! The same stages solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
 //!
 //! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
 //! converged lanes.
@@ -26,69 +26,60 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// Newton iterations for the first copy.
 const ITERATIONS: usize = 14;
 
-/// Iterations for tangents and adjoints, which converge at the same rate but to rounding.
+/// Iterations for tangents and adjoints, which converge at the same rate as Newton's method, but to rounding.
 const REFINEMENTS: usize = 60;
 
-/// If the last step took at least this number of Newton iterations, the next step does not grow.
+/// Newton iterations of a step after which the next step does not grow.
 const SLOW: usize = 8;
 
-/// Largest share of the tolerance that the remaining error may have when Newton's method ends.
+/// Largest share of the tolerance that the remaining error of Newton's method may have.
 const SETTLED: f64 = 1e-3;
 
-/// Collocation that solves a problem.
 pub(super) struct Radau<'a> {
     pub(super) method: &'static Collocation,
     pub(super) ode: &'a Ode,
     /// Whether the rates of the system are residuals of states and their derivatives.
     pub(super) implicit: bool,
     pub(super) simd: Simd,
-    /// For each eigenvalue λ the factors of `λ/h − J`.
+    /// The factors of `λ/h − J` for each eigenvalue λ.
     factors: Vec<Factors>,
-    /// 1/h of each slot, and 0 without a step.
+    /// 1/h of each slot, or 0 for a slot without a step.
     pub(super) per: Vec<f64>,
-    /// The Jacobian at the start of the step.
     pub(super) jacobian: Vec<f64>,
-    /// The Jacobians at the stages.
     pub(super) at_stages: Vec<f64>,
-    /// Rates at the stages, all copies.
     rates: Vec<f64>,
     pub(super) clock: Vec<f64>,
     pub(super) states: Vec<f64>,
-    /// The change of an iteration: stages of states.
     pub(super) change: Vec<f64>,
     re: Vec<f64>,
     im: Vec<f64>,
     scratch: Vec<f64>,
 }
 
-/// The state of the iteration of a slot.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
-    /// In progress, with the size of its last change.
     Going(f64),
     Done,
     Failed,
 }
 
 simd_fn! {
-    /// `out += factor · row`.
     pub(super) fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
         for (out, row) in out.iter_mut().zip(row) {
             *out += factor * row;
         }
     }
 
-    /// `out += re · first − im · second`.
+    /// Computes `out += re · first − im · second`.
     fn add_real, add_real_fn = <V>(out: &mut [f64], factor: [f64; 2], parts: [&[f64]; 2]) {
         for (out, (re, im)) in out.iter_mut().zip(parts[0].iter().zip(parts[1])) {
             *out += factor[0] * re - factor[1] * im;
         }
     }
 
-    /// `out = base − per · out`, rows of lanes.
+    /// Computes `out = base − per · out` for rows of lanes.
     fn finish, finish_fn = <V>(out: &mut [f64], base: &[f64], per: &[f64]) {
         let lanes = per.len();
         for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
@@ -98,7 +89,7 @@ simd_fn! {
         }
     }
 
-    /// `out += a · x` for a matrix of each lane, column-major, or its transpose.
+    /// Computes `out += a · x` for a column-major matrix of each lane, or for its transpose.
     pub(super) fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
         let n = x.len() / lanes;
         for j in 0..n {
@@ -114,7 +105,7 @@ simd_fn! {
         }
     }
 
-    /// The largest size of rows so far, for each lane. NaN persists.
+    /// Updates the largest size of rows so far, for each lane. NaN persists.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -145,7 +136,6 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Whether each slot is running, as 1 or 0.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -175,14 +165,12 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The limit of the estimated error, in units of the tolerance.
     fn allowed(&self) -> f64 {
         let stages = self.method.stages as f64;
         let relative = self.ode.relative;
         (0.1 * relative.powf((stages + 1.0) / (2.0 * stages) - 1.0)).max(1.0)
     }
 
-    /// Factors the matrices of all slots.
     fn prepare(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         self.simd = system.simd();
@@ -246,7 +234,7 @@ impl<'a> Radau<'a> {
         std::mem::swap(&mut self.change, &mut self.scratch);
     }
 
-    /// Moves the clock and the states to stage `i`. For copies after the first, the states do not move.
+    /// Moves the clock and the states to stage `i`. The states of copies after the first do not move.
     pub(super) fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
         self.clock.clear();
@@ -273,7 +261,6 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Rates of all copies at all stages, for `moved` changed copies.
     fn evaluate(&mut self, system: &mut dyn System, front: &Front, z: &[f64], moved: usize) {
         let mut rates = std::mem::take(&mut self.rates);
         rates.resize(z.len(), 0.0);
@@ -284,7 +271,6 @@ impl<'a> Radau<'a> {
         self.rates = rates;
     }
 
-    /// Computes the Jacobians at all stages.
     fn linearize(&mut self, system: &mut dyn System, front: &Front, z: &[f64]) {
         let n = self.ode.states;
         let mut at_stages = std::mem::take(&mut self.at_stages);
@@ -298,8 +284,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses only the
-    /// stages of one copy, which are at the beginning of `x`.
+    /// Computes `change = base − A⁻¹ x / h`, or the same with the transpose of A⁻¹, for stages with rows of `stride`.
+    /// It uses only the stages of one copy, which are at the beginning of `x`.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -316,7 +302,6 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The predicted stages, on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -346,8 +331,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy. Returns the number of iterations of each slot; `None` if they
-    /// did not converge.
+    /// Finds the stages of the first copy. Returns the number of iterations of each slot, or `None` for a slot that did
+    /// not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,
@@ -486,7 +471,6 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Computes the estimated error of a step of each slot in units of the tolerance.
     fn error(&mut self, front: &Front, attempt: &mut Attempt) {
         let (n, lanes, simd) = (self.ode.states, front.lanes, self.simd);
         let size = n * lanes;

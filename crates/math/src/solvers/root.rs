@@ -1,39 +1,36 @@
-//! Systems of equations `f(y, p) = 0` for each lane, with rates evaluated for all lanes at once.
+//! Systems of equations `f(y, p) = 0`, solved for each lane with rates evaluated for all lanes at once.
 //!
 //! The solver uses Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
-//! sections 4.1 and 11.2). Near a regular root they are Newton's steps. If the equations belong to a maximum with a
-//! known objective, the solver uses Newton's steps, halved until the objective grows. The derivatives of the root
-//! follow from the implicit function theorem, so they do not depend on the iteration.
+//! sections 4.1 and 11.2). Near a regular root they are Newton's steps. If the equations are the conditions of a
+//! maximum with a known objective, the solver halves Newton's steps until the objective grows. The derivatives of the
+//! root follow from the implicit function theorem, so they do not depend on the iteration.
 
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order, a Newton
-/// step leaves less.
+/// Share of ‖f‖² above which a Newton step is limited by rounding. Near a root of any order, a Newton step leaves less.
 const SHARPER: f64 = 0.25;
 
-/// Share of Newton's step below which the search no longer uses the objective; relative amount by which rounding may
-/// reduce the objective; and number of full steps without a larger gain after which the search ends.
 const SHORTEST: f64 = 1e-6;
+/// Relative amount by which rounding may reduce the objective.
 const FLAT: f64 = 1e-12;
 const IDLE: u32 = 4;
 
 /// A system of equations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Number of unknowns, and of equations.
+    /// The number of unknowns, which is also the number of equations.
     pub unknowns: usize,
-    /// Number of parameters.
+    /// The number of parameters.
     pub parameters: usize,
-    /// A lane has a root if the error of every equation is at most this. With an objective, the search has found a root
-    /// if the last step is no larger than this, relative to 1 and the unknowns, because the equations may have any
-    /// scale.
+    /// The largest error of an equation at a root. If the system has an objective, the search has instead found a root
+    /// if the last step is no larger than this number, relative to 1 and the unknowns, because the equations may have
+    /// any scale.
     pub tolerance: f64,
-    /// Most steps.
+    /// The largest number of steps.
     pub max_steps: u64,
 }
 
-/// The state of the search of one lane.
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
@@ -42,24 +39,23 @@ struct Search {
     part: f64,
     radius: f64,
     step: Vec<f64>,
-    /// Whether the step is Newton's.
     whole: bool,
-    /// ‖f‖² that the linear model expects after the step.
+    /// The ‖f‖² that the linear model predicts for the step.
     expected: f64,
     going: bool,
-    /// Whether the steps have ended at the maximum of the objective.
     settled: bool,
     failures: u32,
 }
 
 impl Root {
-    /// Number of values in one copy of the arguments: the start of the search, then parameters.
+    /// Returns the number of values in one copy of the arguments: the start of the search, followed by the
+    /// parameters.
     pub fn arguments(&self) -> usize {
         self.unknowns + self.parameters
     }
 
-    /// Computes the roots for the first copy of the arguments, and writes them to `unknowns` rows. They are NaN if the
-    /// search finds no root.
+    /// Computes the roots for the first copy of the arguments, and writes them to the `unknowns` rows of `out`. The
+    /// roots of a lane are NaN if the search finds none.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -138,8 +134,8 @@ impl Root {
         }
     }
 
-    /// Computes the derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The
-    /// system has two copies. The rates of the second copy are the derivatives of those of the first.
+    /// Computes the derivative of the roots `y` along the second copy of the arguments, and writes it to `unknowns`
+    /// rows. The system has two copies. The rates of the second copy are the derivatives of the rates of the first.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -161,8 +157,8 @@ impl Root {
         factors.solve(system.simd(), out, lanes, false);
     }
 
-    /// Computes products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (followed, with two
-    /// copies, by their tangents `dy`) with respect to the first copy of the arguments.
+    /// Computes products of `weights` with the derivatives of the roots `y` with respect to the first copy of the
+    /// arguments. `weights` has `copies · unknowns` rows. With two copies, the tangents `dy` follow the roots.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -204,7 +200,6 @@ impl Root {
         }
     }
 
-    /// The parameters of both copies.
     fn both(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let (n, all) = (self.unknowns, self.arguments());
         [
@@ -214,7 +209,6 @@ impl Root {
         .concat()
     }
 
-    /// Factors of J at the first copy of the states.
     fn factors(
         &self,
         system: &mut dyn System,
@@ -274,8 +268,8 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// A fraction of Newton's step, or the dogleg step within the radius, from Newton's step and, if that is too long,
-    /// from the column-major Jacobian.
+    /// Proposes a fraction of Newton's step, or the dogleg step within the radius. The dogleg step needs the Jacobian,
+    /// which is column-major.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
             self.whole = self.part == 1.0;
@@ -316,7 +310,7 @@ impl Search {
             };
             cauchy.iter().map(|c| scale * c).collect()
         } else {
-            // From the Cauchy point towards Newton's, to the edge.
+            // From the Cauchy point towards Newton's step, to the edge of the region.
             let way: Vec<f64> = newton.iter().zip(&cauchy).map(|(n, c)| n - c).collect();
             let (a, b) = (
                 norm(&way).powi(2),
@@ -335,7 +329,6 @@ impl Search {
             .sum();
     }
 
-    /// Accepts the step or shortens the next one.
     fn judge(&mut self, f: Vec<f64>, objective: f64, tolerance: f64) {
         if let Some(so_far) = self.objective {
             self.follow(f, (so_far, objective), tolerance);

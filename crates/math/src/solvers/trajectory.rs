@@ -1,45 +1,42 @@
-//! The accepted steps, and their adjoint from the last to the first.
+//! The trajectory of accepted steps, and its adjoint from the last step to the first.
 
 use std::ops::Range;
 
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// Largest number of values that a lane may store for its accepted steps: 32 MiB. A lane that needs more has no
-/// gradient.
+/// Largest number of values that a lane may store for its accepted steps, which take 32 MiB. A lane that needs more has
+/// no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Number of values of all lanes together, 16 MiB, beyond which stages that can be recomputed are not stored.
+/// Largest number of values of all lanes together with which stages that can be recomputed are stored. They take 16
+/// MiB.
 const STAGED: usize = 1 << 21;
 
-/// Rows before the states: clock, length, interval, whether the step ends there.
+/// Rows before the states: clock, length, interval, and whether the step ends there.
 const HEAD: usize = 4;
 
-/// One attempt at a step for every lane of a front, as rows of lanes. Lanes that did not take it have length 0.
+/// An attempt at a step for every lane of a front, as rows of lanes. Lanes that rejected it have length 0.
 #[derive(Debug)]
 struct Block {
-    /// The front.
     front: usize,
-    /// The rows of the step among those of all blocks: [`HEAD`], states at the start, stages.
+    /// The rows of the step: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
 }
 
-/// The accepted steps of every lane.
+/// The accepted steps of every lane, stored for the backward pass.
 #[derive(Debug, Default)]
 pub struct Trajectory {
-    /// The lane of each slot, front after front.
     fronts: Vec<Vec<Option<usize>>>,
     blocks: Vec<Block>,
-    /// The rows of all blocks.
     rows: Vec<f64>,
-    /// Number of values stored for each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }
 
 impl Trajectory {
-    /// Discards all steps, but keeps their memory unless it is large. Allocating it again took a fifth of the time of
-    /// gradients.
+    /// Discards all steps, but keeps their memory unless it is large. Allocating the memory again took a fifth of the
+    /// time of gradients.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
         self.blocks.clear();
@@ -49,12 +46,11 @@ impl Trajectory {
         for_all(&mut self.failed, lanes, false);
     }
 
-    /// The following blocks belong to this front.
     pub(super) fn enter(&mut self, front: &Front) {
         self.fronts.push(front.who.clone());
     }
 
-    /// Stores the steps of the slots in `take`, with their stages if `must` is set or memory allows.
+    /// Stores the stages if `must` is set or memory allows.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
         if !take.contains(&true) {
             return;
@@ -82,7 +78,6 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has made more steps than a trajectory can store.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }
@@ -92,13 +87,12 @@ impl Trajectory {
     }
 }
 
-/// Extends a list to one value for each lane.
 fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.clear();
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
+/// Excludes lanes that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -111,9 +105,9 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// Computes the products of `weights` (`copies · results` rows) with the derivatives of the result of
-    /// [`solve`](Self::solve) for this trajectory, with respect to the first copy of the arguments: `arguments` rows.
-    /// The results of a lane that failed are NaN, unless all its weights are 0.
+    /// Computes the products of `weights` with the derivatives of the result of [`solve`](Self::solve) for this
+    /// trajectory, with respect to the first copy of the arguments. `weights` has `copies · results` rows, and the
+    /// result has `arguments` rows. The results of a lane that failed are NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -168,7 +162,6 @@ impl Ode {
         }
     }
 
-    /// Restores a front. Returns whether any contributing lane took a step from that point.
     fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
         let lanes = front.lanes;
         let (head, rest) = rows.split_at(HEAD * lanes);
@@ -194,7 +187,6 @@ impl Ode {
         any
     }
 
-    /// Adds the weights of outputs to the adjoint of the states at that point.
     fn seed(
         &self,
         x: Arguments<'_>,
@@ -218,7 +210,6 @@ impl Ode {
         }
     }
 
-    /// Adds the adjoints of the parameters of one step to those of the arguments.
     fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
         let lanes = front.lanes;
         for slot in 0..lanes {
@@ -237,7 +228,6 @@ impl Ode {
     }
 }
 
-/// The adjoint of the states of a front in the slots of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {
@@ -299,7 +289,6 @@ mod tests {
         }
     }
 
-    /// The adjoint is the same with and without stored stages.
     #[test]
     fn steps_beyond_the_room_for_stages_are_computed_again() {
         let (lanes, end) = (64, 2000.0);

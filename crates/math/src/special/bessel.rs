@@ -3,17 +3,17 @@
 use super::lgamma;
 use std::f64::consts::PI;
 
-/// Bessel function of the first kind, integer order.
+/// Returns the Bessel function of the first kind of integer order.
 pub fn bessel_first_kind(n: i32, x: f64) -> f64 {
     libm::jn(n, x)
 }
 
-/// Bessel function of the second kind, integer order, for `x >= 0`; -inf at 0.
+/// Returns the Bessel function of the second kind of integer order, for `x >= 0`. The function is -inf at 0.
 pub fn bessel_second_kind(n: i32, x: f64) -> f64 {
     if x < 0.0 { f64::NAN } else { libm::yn(n, x) }
 }
 
-/// The sum of `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`, as `(sum, log scale)`.
+/// Sums `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`. Returns `(sum, log scale)`.
 fn power_series(v: f64, x: f64) -> (f64, f64) {
     let z = 0.25 * x * x;
     let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);
@@ -35,7 +35,7 @@ fn power_series(v: f64, x: f64) -> (f64, f64) {
     (sum, scale)
 }
 
-/// Hankel's series for `I_v(x) e^-x sqrt(2 pi x)`, for `x > 50` and `x > v^2`.
+/// Returns `I_v(x) e^-x sqrt(2 pi x)` by Hankel's series, for `x > 50` and `x > v^2`.
 fn hankel_series(v: f64, x: f64) -> f64 {
     let square = 4.0 * v * v;
     let (mut term, mut sum) = (1.0f64, 1.0f64);
@@ -54,8 +54,8 @@ fn hankel_serves(v: f64, x: f64) -> bool {
     x > 50.0 && x > v * v
 }
 
-/// Logarithm of the modified Bessel function of the first kind, real order `v > -1`, for `x >= 0`. The error is below
-/// 1e-14 times `1 + |result| + v |log x|`.
+/// Returns the logarithm of the modified Bessel function of the first kind of real order `v > -1`, for `x >= 0`. The
+/// error is below 1e-14 times `1 + |result| + v |log x|`.
 pub fn log_modified_bessel_first_kind(v: f64, x: f64) -> f64 {
     if v.is_nan() || x.is_nan() || v <= -1.0 || x < 0.0 || v.is_infinite() {
         return f64::NAN;
@@ -80,7 +80,7 @@ pub fn log_modified_bessel_first_kind(v: f64, x: f64) -> f64 {
     v * libm::log(0.5 * x) - lgamma(v + 1.0) + (libm::log(sum) + scale)
 }
 
-/// Debye's uniform expansion of `log I_v(x)`, for `v > 300`.
+/// Returns `log I_v(x)` by Debye's uniform expansion, for `v > 300`.
 fn debye(v: f64, x: f64) -> f64 {
     let z = x / v;
     let root = libm::hypot(1.0, z);
@@ -94,7 +94,8 @@ fn debye(v: f64, x: f64) -> f64 {
     v * eta - 0.5 * libm::log(2.0 * PI * v * root) + libm::log1p(series)
 }
 
-/// Modified Bessel function of the first kind, integer order. Relative error below 1e-13 for `|x| <= 700`.
+/// Returns the modified Bessel function of the first kind of integer order. The relative error is below 1e-13 for
+/// `|x| <= 700`.
 pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     let order = f64::from(n.unsigned_abs());
     let sign = if x < 0.0 && n % 2 != 0 { -1.0 } else { 1.0 };
@@ -103,7 +104,7 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
         return sign * a;
     }
     if hankel_serves(order, a) {
-        // The exponential in two factors, so that it overflows only when the result does.
+        // Two factors of the exponential overflow only when the result does.
         let half = libm::exp(0.5 * a);
         return sign * (half / (2.0 * PI * a).sqrt() * hankel_series(order, a)) * half;
     }
@@ -118,7 +119,8 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     sign * leading * sum * libm::exp(scale)
 }
 
-/// Modified Bessel function of the second kind, integer order, for `x >= 0`; infinite at 0. Relative error below 1e-13.
+/// Returns the modified Bessel function of the second kind of integer order, for `x >= 0`. The function is infinite at
+/// 0. The relative error is below 1e-13.
 pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -129,9 +131,9 @@ pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x > 800.0 {
         return 0.0;
     }
-    // K_0 and K_1 times e^x by the trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t), whose error
-    // falls exponentially with the number of points across the peak of width 1 / sqrt(x); then the recurrence upwards,
-    // which is stable.
+    // The trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t) gives K_0 and K_1 times e^x. Its error
+    // falls exponentially with the number of points across the peak of width 1 / sqrt(x). The upward recurrence, which
+    // is stable, gives the other orders.
     let step = (0.7 / x.sqrt()).min(0.125);
     let (mut k0, mut k1) = (0.5, 0.5);
     for i in 1..8000 {

@@ -2,23 +2,23 @@
 
 use std::f64::consts::{E, FRAC_1_SQRT_2, LN_2};
 
-/// The logistic function `1 / (1 + e^-x)`.
+/// Returns the logistic function `1 / (1 + e^-x)`.
 pub fn inv_logit(x: f64) -> f64 {
     let e = libm::exp(-x.abs());
     (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
 }
 
-/// `log(p / (1 - p))`, NaN outside `[0, 1]`.
+/// Returns `log(p / (1 - p))`, or NaN outside `[0, 1]`.
 pub fn logit(p: f64) -> f64 {
     super::one(crate::vmath::logit, p)
 }
 
-/// `log(1 + e^x)` without overflow.
+/// Returns `log(1 + e^x)` without overflow.
 pub fn log1p_exp(x: f64) -> f64 {
     x.max(0.0) + libm::log1p(libm::exp(-x.abs()))
 }
 
-/// `log(1 - e^x)` for `x <= 0`, NaN above.
+/// Returns `log(1 - e^x)` for `x <= 0`, and NaN for larger x.
 pub fn log1m_exp(x: f64) -> f64 {
     if x > -LN_2 {
         libm::log(-libm::expm1(x))
@@ -27,19 +27,18 @@ pub fn log1m_exp(x: f64) -> f64 {
     }
 }
 
-/// `log(inv_logit(x))`.
+/// Returns `log(inv_logit(x))`.
 pub fn log_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(-x) }
 }
 
-/// `log(1 - inv_logit(x))`.
+/// Returns `log(1 - inv_logit(x))`.
 pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
 }
 
-/// `log x` for a finite `x >= 1`: the nearest number and its remainder, together 30 digits.
+/// Returns `log x` for a finite `x >= 1` as the nearest number and its remainder. Together they have 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
-    // ln 2 minus the number nearest to it.
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
     // x = 2^k m with m around 1; log m = 2 atanh((m - 1) / (m + 1)) by its series.
     let k = (x * FRAC_1_SQRT_2).log2().ceil();
@@ -66,20 +65,18 @@ pub fn log_parts(x: f64) -> (f64, f64) {
     )
 }
 
-/// A sum, and its rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// A product of numbers in two parts.
 fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     let high = a.0 * b.0;
     (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
 }
 
-/// `log(e^x - e^y)` for `x >= y`, NaN otherwise.
+/// Returns `log(e^x - e^y)` for `x >= y`, and NaN otherwise.
 pub fn log_diff_exp(x: f64, y: f64) -> f64 {
     if y == f64::NEG_INFINITY || x == f64::INFINITY && y < x {
         return x;
@@ -90,7 +87,7 @@ pub fn log_diff_exp(x: f64, y: f64) -> f64 {
     x + log1m_exp(y - x)
 }
 
-/// `log(e^x + e^y)`.
+/// Returns `log(e^x + e^y)`.
 pub fn log_sum_exp(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() {
         return f64::NAN;
@@ -103,7 +100,7 @@ pub fn log_sum_exp(x: f64, y: f64) -> f64 {
     }
 }
 
-/// `log` of the sum of `e^x` over a slice; -inf for an empty one, NaN if any element is.
+/// Returns `log` of the sum of `e^x` over a slice. It is -inf for an empty slice, and NaN if any element is NaN.
 pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     if x.iter().any(|x| x.is_nan()) {
         return f64::NAN;
@@ -116,12 +113,13 @@ pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     top + libm::log(crate::sum::pairwise_sum(&terms))
 }
 
-/// Inverse of the complementary log-log link: `1 - exp(-e^x)`.
+/// Returns the inverse of the complementary log-log link: `1 - exp(-e^x)`.
 pub fn inv_cloglog(x: f64) -> f64 {
     -libm::expm1(-libm::exp(x))
 }
 
-/// The principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`; NaN below.
+/// Returns the principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`. The result is NaN for
+/// smaller x.
 pub fn lambert_w0(x: f64) -> f64 {
     if x == 0.0 || x == f64::INFINITY {
         return x;
@@ -130,12 +128,13 @@ pub fn lambert_w0(x: f64) -> f64 {
     if p < BRANCH_REACH {
         return branch_series(p);
     }
-    // Winitzki (2003).
+    // The initial value is by Winitzki (2003).
     let l = libm::log1p(x);
     fritsch(x, l * (1.0 - libm::log1p(l) / (2.0 + l)))
 }
 
-/// The lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`; NaN outside.
+/// Returns the lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`. The result is NaN for
+/// other x.
 pub fn lambert_wm1(x: f64) -> f64 {
     if x == 0.0 {
         return f64::NEG_INFINITY;
@@ -146,15 +145,14 @@ pub fn lambert_wm1(x: f64) -> f64 {
     }
     let l = libm::log(-x);
     let ll = libm::log(-l);
-    // Far from the branch point as for x -> 0 (Corless et al. 1996, equation 4.19), and near it the first terms of the
-    // series.
+    // Far from the branch point, the initial value is the expansion for x -> 0 (Corless et al. 1996, equation 4.19).
+    // Near it, the initial value is given by the first terms of the series.
     let near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)));
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
 
-/// `sqrt(2 (e x + 1))`, the variable of the series about the branch point; NaN for `x < -1/e`.
+/// Returns `sqrt(2 (e x + 1))`, the variable of the series about the branch point, or NaN for `x < -1/e`.
 fn branch_distance(x: f64) -> f64 {
-    /// The remainder of e after the nearest number.
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
     // The number nearest to -1/e differs from it by a rounding error.
@@ -166,11 +164,11 @@ fn branch_distance(x: f64) -> f64 {
     (2.0 * above).sqrt()
 }
 
-/// Below this distance the series has the precision of the iteration, and above it the iteration has it.
+/// Distance below which the series has the precision of the iteration. Above it, the iteration has full precision.
 const BRANCH_REACH: f64 = 0.25;
 
-/// Lambert's W about its branch point; negative distances are those of the lower branch (Corless, Gonnet, Hare, Jeffrey
-/// and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
+/// Returns Lambert's W near its branch point by a series. Negative distances give the lower branch (Corless, Gonnet,
+/// Hare, Jeffrey and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
 fn branch_series(p: f64) -> f64 {
     const TERMS: [f64; 24] = [
         -1.0,
@@ -201,7 +199,7 @@ fn branch_series(p: f64) -> f64 {
     TERMS.iter().rev().fold(0.0, |sum, term| sum * p + term)
 }
 
-/// Lambert's W from a value near it, by the fourth-order step of Fritsch, Shafer and Crowley (1973).
+/// Improves a value `w` near Lambert's W by the fourth-order step of Fritsch, Shafer and Crowley (1973).
 fn fritsch(x: f64, mut w: f64) -> f64 {
     for _ in 0..3 {
         let z = libm::log(x / w) - w;

@@ -5,14 +5,14 @@ use std::f64::consts::PI;
 
 /// Smallest argument for which Stirling's series around the maximum gives the prefactors.
 pub(super) const LARGE: f64 = 8.5;
-/// Smallest argument for which the incomplete gamma function is expanded around its transition (Temme 1979).
+/// Smallest parameter for which the incomplete gamma function uses an expansion around its transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
-/// Series and fractions stop when a step changes less than this.
+/// Relative change at which series and fractions stop.
 const TOLERANCE: f64 = 1e-17;
-/// More steps than the square root of any parameter below `HUGE` requires.
+/// Largest number of steps. It exceeds the square root of any parameter below `HUGE`.
 const MAX_STEPS: usize = 100_000;
 
-/// `log(1 + t) - t` without cancellation.
+/// Returns `log(1 + t) - t` without cancellation.
 pub(super) fn log1p_minus(t: f64) -> f64 {
     if t.abs() > 0.3 {
         return libm::log1p(t) - t;
@@ -27,12 +27,12 @@ pub(super) fn log1p_minus(t: f64) -> f64 {
     s * (2.0 * z * sum - t)
 }
 
-/// The remainder of Stirling's formula, `lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2`, for `x >= LARGE`.
+/// Returns the remainder of Stirling's formula, `lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2`, for `x >= LARGE`.
 pub(super) fn stirling(x: f64) -> f64 {
     super::one(crate::vmath::stirling, x)
 }
 
-/// `x^a e^-x / Gamma(a)`.
+/// Returns `x^a e^-x / Gamma(a)`.
 fn gamma_prefactor(a: f64, x: f64) -> f64 {
     if a < LARGE {
         if a < 1.0 {
@@ -45,7 +45,6 @@ fn gamma_prefactor(a: f64, x: f64) -> f64 {
     libm::exp(a * log1p_minus(t) - stirling(a)) * (a / (2.0 * PI)).sqrt()
 }
 
-/// Both regularised incomplete gamma functions.
 fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
     let legal =
         a >= 0.0 && x >= 0.0 && !(a == 0.0 && x == 0.0) && !(a.is_infinite() && x.is_infinite());
@@ -103,7 +102,8 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
     (1.0 - q, q)
 }
 
-/// `Q(a, x)` for `a < 1`, `x < 2`: `1 - x^a / Gamma(a + 1) (1 + a sum)`, with both differences from 1 formed directly.
+/// Returns `Q(a, x)` for `a < 1` and `x < 2` as `1 - x^a / Gamma(a + 1) (1 + a sum)`, with both differences from 1
+/// formed directly.
 fn gamma_q_small(a: f64, x: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 0.0;
@@ -119,7 +119,7 @@ fn gamma_q_small(a: f64, x: f64) -> f64 {
     -(u + (1.0 + u) * a * sum)
 }
 
-/// Both functions for large `a`, by Temme's uniform expansion with the terms that matter beyond `a = 1e6`.
+/// Returns both functions for large `a`, by Temme's uniform expansion with the terms that matter beyond `a = 1e6`.
 fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     let t = (x - a) / a;
     let square = -2.0 * log1p_minus(t);
@@ -128,7 +128,7 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     let c0 =
         -1.0 / 3.0 + eta * (1.0 / 12.0 + eta * (-2.0 / 135.0 + eta * (1.0 / 864.0 + eta / 2835.0)));
     let c1 = -1.0 / 540.0 + eta * (-1.0 / 288.0 + eta / 378.0);
-    // Beyond |eta| = 0.1 the exponential has vanished.
+    // For |eta| above 0.1 the exponential vanishes.
     let rest = if eta.abs() < 0.1 {
         libm::exp(-y) / (2.0 * PI * a).sqrt() * (c0 + c1 / a)
     } else {
@@ -138,23 +138,23 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     (0.5 * erfc(-root) - rest, 0.5 * erfc(root) + rest)
 }
 
-/// A denominator that must not be zero.
 fn nonzero(x: f64) -> f64 {
     if x == 0.0 { 1e-300 } else { x }
 }
 
-/// Regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. Relative error below 1e-13, and 1e-11 for
-/// `a > 1e6`.
+/// Returns the regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. The relative error is below
+/// 1e-13, and below 1e-11 for `a > 1e6`.
 pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. Accuracy as [`gamma_p`].
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The function is as
+/// accurate as [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
 }
 
-/// `x^a y^b / B(a, b)` with `y = 1 - x`.
+/// Returns `x^a y^b / B(a, b)` with `y = 1 - x`.
 fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if a < LARGE || b < LARGE {
         return libm::exp(a * libm::log(x) + b * log_of_complement(x, y) - lbeta(a, b));
@@ -168,7 +168,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     libm::exp(exponent + series) * (a / sum * b / (2.0 * PI)).sqrt()
 }
 
-/// `log y`, from the more accurate of `x` and `y = 1 - x`.
+/// Uses the more accurate of `x` and `y = 1 - x`.
 fn log_of_complement(x: f64, y: f64) -> f64 {
     if x < 0.5 {
         libm::log1p(-x)
@@ -177,8 +177,8 @@ fn log_of_complement(x: f64, y: f64) -> f64 {
     }
 }
 
-/// Regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. Relative error below 1e-12 for
-/// parameters up to 1e5.
+/// Returns the regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. The relative
+/// error is below 1e-12 for parameters up to 1e5.
 pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     let legal = a > 0.0 && b > 0.0 && (0.0..=1.0).contains(&x) && a.is_finite() && b.is_finite();
     if !legal {
@@ -195,12 +195,12 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The x at which the regularised incomplete beta function is p, by bisection; NaN for invalid shapes.
+/// Returns the x at which the regularised incomplete beta function is p, by bisection, or NaN for invalid shapes.
 pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Doubles from 0 to 1 are ordered like their bits: 62 halvings at most, however close the quantile is to 0.
+    // Doubles from 0 to 1 are ordered like their bits. At most 62 halvings suffice, however close the quantile is to 0.
     let (mut low, mut high) = (0, 1f64.to_bits());
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -217,7 +217,6 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     0.5 * (f64::from_bits(low) + f64::from_bits(high))
 }
 
-/// The continued fraction of the incomplete beta function, by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));

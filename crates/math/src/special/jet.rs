@@ -1,24 +1,25 @@
-//! Numbers with their derivatives with respect to two parameters up to the second order, and functions of shape
-//! parameters computed with them, by series and continued fractions that are differentiated term by term.
+//! Numbers with their derivatives with respect to two parameters, up to the second order. Functions of shape parameters
+//! are sums of series and continued fractions of these numbers, differentiated term by term.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A number and its derivatives with respect to two parameters.
+/// A number with its derivatives with respect to two parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jet {
-    /// The number.
+    /// The value.
     pub value: f64,
     /// The derivatives with respect to the first and the second parameter.
     pub first: [f64; 2],
-    /// Second derivatives: twice the first parameter, both, and twice the second.
+    /// The second derivatives: with respect to the first parameter twice, to both parameters, and to the second
+    /// parameter twice.
     pub second: [f64; 3],
 }
 
 impl Jet {
-    /// A number that depends on no parameter.
+    /// Creates a number that depends on no parameter.
     pub const fn constant(value: f64) -> Self {
         Self {
             value,
@@ -27,14 +28,12 @@ impl Jet {
         }
     }
 
-    /// The parameter with index `which`.
     fn parameter(value: f64, which: usize) -> Self {
         let mut jet = Self::constant(value);
         jet.first[which] = 1.0;
         jet
     }
 
-    /// A function of a jet, given its value and first two derivatives.
     fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
@@ -85,19 +84,16 @@ impl Jet {
         self.chain(e, e, e)
     }
 
-    /// log(1 - e^x)
     fn log1m_exp(self) -> Self {
         // e^x / (1 - e^x)
         let odds = 1.0 / libm::expm1(-self.value);
         self.chain(log1m_exp(self.value), -odds, -odds * (1.0 + odds))
     }
 
-    /// Replaces the value by a more accurate one.
     fn with_value(self, value: f64) -> Self {
         Self { value, ..self }
     }
 
-    /// A denominator that must not be zero.
     fn nonzero(self) -> Self {
         if self.value == 0.0 {
             self.with_value(1e-300)
@@ -106,7 +102,7 @@ impl Jet {
         }
     }
 
-    /// At a bound of the value, derivatives vanish and the computation stops.
+    /// Returns the logarithms of both tails for a value at a bound, where all derivatives are 0.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -182,11 +178,11 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Shapes beyond which no fraction is used around its median, where the number of steps grows with the square root.
+/// Largest shape with a continued fraction around its median, where the number of steps grows with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Largest number of steps of a series or fraction for parameters of size `a`. With more steps it either ends soon, far
-/// from the median, or not at all.
+/// Returns the largest number of steps for parameters of size `a`. A series or fraction that needs more steps either
+/// ends soon, far from the median, or does not end.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -196,8 +192,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// Stops some steps after the value has converged, because its derivatives converge later, by a power of the number of
-/// steps.
+/// The rule to stop some steps after the value has converged. The derivatives converge later, by a power of the number
+/// of steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -214,7 +210,7 @@ impl Convergence {
     }
 }
 
-/// Lentz's evaluation of a continued fraction from its first factors; `step` gives numerator and denominator.
+/// Evaluates a continued fraction from its first factors by Lentz's method. `step` returns numerator and denominator.
 fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
     let [mut h, mut c, mut d] = start;
     let mut done = Convergence::default();
@@ -234,8 +230,8 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
     h
 }
 
-/// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives with respect to `a`,
-/// for `a > 0` and `x >= 0`.
+/// Returns the logarithms of the lower and the upper regularised incomplete gamma function for `a > 0` and `x >= 0`,
+/// with derivatives with respect to `a`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     let both_infinite = a.is_infinite() && x.is_infinite();
     if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || both_infinite {
@@ -244,7 +240,7 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     if a > HUGE && ((x - a) / a).abs() < TRANSITION {
         return transition(a, x);
     }
-    // Beyond, the terms of the fraction overflow.
+    // For larger x the terms of the fraction overflow.
     if x == 0.0 || x > 1e300 || a.is_infinite() {
         return Jet::bounds(x < a);
     }
@@ -287,11 +283,11 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     (upper.log1m_exp(), upper)
 }
 
-/// The range of x / a - 1 in which large shapes are expanded: outside, series and fraction end within hundreds of
-/// steps.
+/// Range of |x / a - 1| in which large shapes use the expansion. Outside this range, series and fraction end within
+/// hundreds of steps.
 const TRANSITION: f64 = 0.25;
 
-/// x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
+/// The coefficients of x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
 const RATIO: [f64; 15] = [
     1.0,
     1.0,
@@ -310,7 +306,7 @@ const RATIO: [f64; 15] = [
     7.329_864_131_600_22e-10,
 ];
 
-/// Temme's series in η for the terms 1 and 1 / a.
+/// The coefficients of Temme's series in η for the terms 1 and 1 / a.
 const BESIDE: [f64; 14] = [
     -1.0 / 3.0,
     1.0 / 12.0,
@@ -335,14 +331,13 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// A polynomial, given by its coefficients starting with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
 }
 
-/// Both functions for large `a` and `x` near it, by Temme's uniform expansion (1979): the tail on the side of `x` is
-/// `e^-y (erfcx(±root) / 2 ± rest)`.
+/// Computes both tails for large `a` and `x` near it, by Temme's uniform expansion (1979). The tail on the side of `x`
+/// is `e^-y (erfcx(±root) / 2 ± rest)`.
 fn transition(a: f64, x: f64) -> (Jet, Jet) {
     let t = (x - a) / a;
     let square = -log1p_minus(t);
@@ -379,9 +374,8 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
     if t < 0.0 { (near, far) } else { (far, near) }
 }
 
-/// e^(r²) erfc(r) / 2 for `r >= 0`.
+/// Returns e^(r²) erfc(r) / 2 for `r >= 0`.
 fn half_erfcx(r: Jet) -> Jet {
-    /// Smallest argument for which the asymptotic series is exact to all digits.
     const FAR: f64 = 6.5;
     let x = r.value;
     if x < FAR {
@@ -399,13 +393,13 @@ fn half_erfcx(r: Jet) -> Jet {
     sum * (0.5 / PI.sqrt())
 }
 
-/// A log probability that rounding may have lifted above 0.
+/// Removes rounding errors that lift a log probability above 0.
 fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }
 
-/// Logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with derivatives with
-/// respect to `a` and `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
+/// Returns the logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with
+/// derivatives with respect to `a` and `b`. For the upper tail, exchange `a` and `b` and negate `t`.
 pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
     if !legal {
@@ -421,7 +415,7 @@ pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     log_beta_tail(p, q, at)
 }
 
-/// The logarithm of `I_x(a, b)`; `at` has log x, log y, x and y = 1 - x.
+/// Returns the logarithm of `I_x(a, b)`. `at` has log x, log y, x and y = 1 - x.
 fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     let [log_x, log_y, x, y] = at;
     let front = a * log_x + b * log_y + (a + b).lgamma() - a.lgamma() - b.lgamma();
@@ -429,7 +423,7 @@ fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
         [a.value, b.value],
         at.map(|part| part.value),
     ));
-    // The fraction converges for x below the mean, and the other one above.
+    // This fraction converges for x below the mean, and the other one above.
     if x.value <= (a.value + 1.0) / (a.value + b.value + 2.0) {
         capped(front - a.ln() + beta_fraction(a, b, x).ln())
     } else {
@@ -437,7 +431,6 @@ fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     }
 }
 
-/// log of `x^a y^b / B(a, b)`.
 fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     if a < LARGE || b < LARGE {
         return a * log_x + b * log_y - lbeta(a, b);
@@ -450,7 +443,6 @@ fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     exponent + series + 0.5 * libm::log(a / sum * b / (2.0 * PI))
 }
 
-/// The continued fraction of the incomplete beta function.
 fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     let one = Jet::constant(1.0);
     let sum = a + b;
@@ -470,8 +462,8 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     })
 }
 
-/// Logarithm of the distribution function of Student's t at `z` with derivatives with respect to the degrees of
-/// freedom.
+/// Returns the logarithm of the distribution function of Student's t at `z`, with derivatives with respect to the
+/// degrees of freedom.
 pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
         return Jet::nan();
@@ -494,8 +486,8 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if z < 0.0 { far } else { far.log1m_exp() }
 }
 
-/// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives with respect to its order `v > -1`,
-/// for `x >= 0`.
+/// Returns `log I_v(x)` for `v > -1` and `x >= 0`, where I is the modified Bessel function of the first kind, with
+/// derivatives with respect to its order `v`.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
     if value.is_nan() {
@@ -516,7 +508,7 @@ pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     jet.with_value(value)
 }
 
-/// `I_v(x) e^-x sqrt(2 pi x)` for large x.
+/// Computes `I_v(x) e^-x sqrt(2 pi x)` for large x by Hankel's expansion.
 fn hankel(v: Jet, x: f64) -> Jet {
     let square = v * v * 4.0;
     let mut term = Jet::constant(1.0);
@@ -533,7 +525,7 @@ fn hankel(v: Jet, x: f64) -> Jet {
     sum
 }
 
-/// The power series of `I_v(x) (x/2)^-v Γ(v + 1)` as a sum and the logarithm of its scale.
+/// Sums the power series of `I_v(x) (x/2)^-v Γ(v + 1)`. Returns a sum and the logarithm of its scale.
 fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     let z = 0.25 * x * x;
     let mut term = Jet::constant(1.0);
@@ -555,7 +547,7 @@ fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     (sum, scale)
 }
 
-/// Debye's uniform expansion, without its value.
+/// Computes Debye's uniform expansion of `log I_v(x)` up to a constant, because callers use only its derivatives.
 fn debye(v: Jet, x: f64) -> Jet {
     let z = v.recip() * x;
     let square = z * z + 1.0;

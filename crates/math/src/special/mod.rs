@@ -36,12 +36,10 @@ pub use wiener::{log_wiener, wiener_ratio};
 use crate::simd::F64x8;
 use crate::simd::lanes::ScalarLanes;
 
-/// A vector function of one number.
 fn one(f: impl Fn(ScalarLanes) -> ScalarLanes, x: f64) -> f64 {
     f(ScalarLanes::splat(x)).to_array()[0]
 }
 
-/// A vector function of one pair of numbers.
 fn one_pair(f: impl Fn(ScalarLanes, ScalarLanes) -> ScalarLanes, x: f64, y: f64) -> f64 {
     f(ScalarLanes::splat(x), ScalarLanes::splat(y)).to_array()[0]
 }

@@ -4,47 +4,48 @@ use super::{inv_logit, one};
 use crate::vmath;
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Error function.
+/// Returns the error function.
 pub fn erf(x: f64) -> f64 {
     libm::erf(x)
 }
 
-/// Complementary error function.
+/// Returns the complementary error function.
 pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)
 }
 
-/// Inverse of [`erfc`], NaN outside `[0, 2]`.
+/// Returns the inverse of [`erfc`], or NaN outside `[0, 2]`.
 pub fn inv_erfc(x: f64) -> f64 {
     -inv_phi(0.5 * x) * FRAC_1_SQRT_2
 }
 
-/// Standard normal distribution function, to full relative accuracy in the lower tail.
+/// Returns the standard normal distribution function, with full relative accuracy in the lower tail.
 pub fn phi(x: f64) -> f64 {
     one(vmath::phi, x)
 }
 
-/// The logistic approximation to [`phi`] with an error up to 1.4e-4: `inv_logit(0.07056 x^3 + 1.5976 x)`.
+/// Returns the logistic approximation to [`phi`], `inv_logit(0.07056 x^3 + 1.5976 x)`. The error is at most 1.4e-4.
 pub fn phi_approx(x: f64) -> f64 {
     inv_logit(x * (0.07056 * x * x + 1.5976))
 }
 
-/// Logarithm of [`phi`].
+/// Returns the logarithm of [`phi`].
 pub fn log_phi(x: f64) -> f64 {
     one(vmath::log_phi, x)
 }
 
-/// [`log_phi`], below zero of the product with `exp(x^2 / 2)`.
+/// Returns [`log_phi`] for `x >= 0`, and the logarithm of the product of [`phi`] with `exp(x^2 / 2)` for `x < 0`.
 pub fn log_phi_scaled(x: f64) -> f64 {
     one(vmath::log_phi_scaled, x)
 }
 
-/// Inverse of [`phi`], NaN outside `[0, 1]`.
+/// Returns the inverse of [`phi`], or NaN outside `[0, 1]`.
 pub fn inv_phi(p: f64) -> f64 {
     one(vmath::inv_phi, p)
 }
 
-/// Owen's T function: the integral of `exp(-h^2 (1 + x^2) / 2) / (1 + x^2) / (2 pi)` over `x` from 0 to `a`.
+/// Returns Owen's T function, which is the integral of `exp(-h^2 (1 + x^2) / 2) / (1 + x^2) / (2 pi)` over `x` from 0
+/// to `a`.
 pub fn owens_t(h: f64, a: f64) -> f64 {
     if h.is_nan() || a.is_nan() {
         return f64::NAN;

@@ -18,7 +18,7 @@ const WEIGHTS: [f64; 5] = [
     0.066_671_344_308_688_14,
 ];
 
-/// ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
+/// Computes ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
 pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
     let width = (b - a) / panels as f64;
     let mut sum = 0.0;
@@ -32,8 +32,8 @@ pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
     0.5 * width * sum
 }
 
-/// Calls `visit` with points and weights of the ten-point Gauss-Legendre rule on panels that grow from a first one of
-/// width `scale` at 0 until `end`, or until `visit` reports a negligible remainder.
+/// Calls `visit` with points and weights of the ten-point Gauss-Legendre rule on growing panels. The first panel has
+/// the width `scale` and starts at 0. The last one ends at `end`, unless `visit` reports a negligible remainder before.
 fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     let (mut from, mut width) = (0.0, scale);
     while from < end {
@@ -56,10 +56,10 @@ fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     }
 }
 
-/// Parts below this factor of the largest do not count.
+/// Log of the share of the largest part below which a part is negligible.
 const NOTHING: f64 = -42.0;
 
-/// Logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
+/// Returns the logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
 pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     if z.is_nan() || a.is_nan() {
         return f64::NAN;
@@ -74,13 +74,13 @@ pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     if a >= 0.0 {
         return small;
     }
-    // Both signs of the shape together are twice the normal distribution.
+    // The distributions with both signs of the shape sum to twice the normal distribution.
     let normal = log_phi(z);
     normal + libm::log(2.0 - libm::exp(small - normal))
 }
 
-/// The logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`: the integral of twice
-/// the normal density times the normal distribution function.
+/// Returns the logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`. The tail is
+/// the integral of twice the normal density times the normal distribution function.
 fn log_skew_tail(z: f64, a: f64) -> f64 {
     let log_density = |s: f64| {
         let u = z - s;
@@ -97,14 +97,15 @@ fn log_skew_tail(z: f64, a: f64) -> f64 {
     top + libm::log(sum) + 0.5 * libm::log(2.0 / PI)
 }
 
-/// The logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and mean and variance of
-/// `cos u - 1` under that density. The latter two are the derivatives of the logarithm with respect to `k`.
+/// Returns the logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and the mean and
+/// variance of `cos u - 1` under that density. The mean and the variance are the derivatives of the logarithm with
+/// respect to `k`.
 pub fn von_mises_area(from: f64, to: f64, k: f64) -> [f64; 3] {
     let legal = from <= to && k >= 0.0 && from.is_finite() && to.is_finite() && k.is_finite();
     if !legal {
         return [f64::NAN; 3];
     }
-    // Between odd multiples of pi there is one peak each.
+    // There is one peak between two consecutive odd multiples of pi.
     let turn = |u: f64| ((u + PI) / (2.0 * PI)).floor();
     let (first, last) = (turn(from), turn(to));
     if last - first > 1e4 {
@@ -117,7 +118,7 @@ pub fn von_mises_area(from: f64, to: f64, k: f64) -> [f64; 3] {
     };
     let count = (last - first) as usize + 1;
     let pieces: Vec<_> = (0..count).map(|i| piece(first + i as f64)).collect();
-    // cos u - 1 without cancellation
+    // This form of cos u - 1 avoids cancellation.
     let dip = |u: f64| -2.0 * libm::sin(0.5 * u).powi(2);
     let top = pieces
         .iter()

@@ -1,15 +1,16 @@
-//! The time at which a Wiener process leaves an interval.
+//! The density of the time at which a Wiener process leaves an interval.
 
 use std::f64::consts::PI;
 
-/// Below this time the series of images of the start converges faster, and above it the series of waves.
+/// Time below which the series of images of the start converges faster than the series of waves.
 const SHORT: f64 = 0.4;
 
-/// Number of terms of either sum after which the next one is negligible.
+/// Number of terms after which the next one is negligible in either series.
 const TERMS: i32 = 9;
 
-/// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and
-/// its derivatives with respect to `w` of the given orders, all divided by the exponential of the returned number.
+/// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through
+/// 0, with its derivatives of the given orders with respect to `w`. All results are divided by the exponential of the
+/// returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -43,7 +44,7 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
     (sums, -0.5 * PI * PI * x)
 }
 
-/// Hermite's polynomial of the normal density.
+/// Computes Hermite's polynomial of the normal density.
 fn hermite(n: u32, z: f64) -> f64 {
     let (mut before, mut now) = (0.0, 1.0);
     for k in 0..n {
@@ -58,8 +59,8 @@ fn legal(x: f64, w: f64) -> bool {
     x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
 }
 
-/// Logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves this interval
-/// through 0; NaN for `x <= 0`.
+/// Returns the logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves
+/// this interval through 0, or NaN for `x <= 0`.
 pub fn log_wiener(x: f64, w: f64) -> f64 {
     if !legal(x, w) {
         return f64::NAN;
@@ -68,8 +69,8 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
     scale + libm::log(sum)
 }
 
-/// The `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density. The
-/// density satisfies the diffusion equation, so its derivative with respect to time is half the second one with
+/// Returns the `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density. The
+/// density satisfies the diffusion equation, so its derivative with respect to time is half its second derivative with
 /// respect to position.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {

@@ -8,7 +8,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 pub(super) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 pub(super) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`; error 1.0e-16.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.0e-16.
 #[rustfmt::skip]
 const EXP: [f64; 10] = [
     0.5000000000000001, 0.16666666666666669, 0.041666666666624164, 0.008333333333330065,
@@ -16,13 +16,13 @@ const EXP: [f64; 10] = [
     2.7620075879983367e-07, 2.5100375832561234e-08,
 ];
 
-/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
+/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
 #[inline(always)]
 fn clamp<V: F64x8>(x: V, low: f64, high: f64) -> V {
     V::splat(high).min(V::splat(low).max(x))
 }
 
-/// `(t, n)` with `e^(x + low) = (1 + t) 2^n` and `|t| < 0.42`; `low` is small, `|x| < 1000`.
+/// Returns `(t, n)` with `e^(x + low) = (1 + t) 2^n` and `|t| < 0.42`, for small `low` and `|x| < 1000`.
 #[inline(always)]
 fn reduced<V: F64x8>(x: V, low: Option<V>) -> (V, V) {
     let n = (x * V::splat(LOG2_E)).round();
@@ -34,28 +34,28 @@ fn reduced<V: F64x8>(x: V, low: Option<V>) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// `(p, n)` with `e^(x + low) = p 2^n` and `p` in `[0.7, 1.42]`, for `|x| < 1000` and small `low`.
+/// Returns `(p, n)` with `e^(x + low) = p 2^n` and `p` in `[0.7, 1.42]`, for `|x| < 1000` and small `low`.
 #[inline(always)]
 pub(super) fn exp_parts<V: F64x8>(x: V, low: V) -> (V, V) {
     let (t, n) = reduced(x, Some(low));
     (t + V::splat(1.0), n)
 }
 
-/// `e^x`. Error below 1.
+/// Returns `e^x`. The error is below 1.
 #[inline(always)]
 pub fn exp<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. It is cheaper than [`exp`]. Error
-/// below 1.
+/// Returns `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. The function is cheaper than
+/// [`exp`]. The error is below 1.
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);
     let bias = V::splat(6_755_399_441_055_744.0 + 1023.0);
     let a = least.max(x);
-    // Adding the bias rounds to an integer, in the bits from which a power of 2 is made.
+    // Adding the bias rounds to an integer, in the bits from which the power of 2 is made.
     let sum = a.fma(V::splat(LOG2_E), bias);
     let n = sum - bias;
     let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), a));
@@ -64,7 +64,7 @@ pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     V::select(x.lt(least), V::zero(), power)
 }
 
-/// `2^x`. Error below 1.5.
+/// Returns `2^x`. The error is below 1.5.
 #[inline(always)]
 pub fn exp2<V: F64x8>(x: V) -> V {
     let x = clamp(x, -1080.0, 1030.0);
@@ -74,7 +74,7 @@ pub fn exp2<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `(e^x - 1) 2^-shift` for `x >= -40`, which the caller ensures.
+/// Returns `(e^x - 1) 2^-shift` for `x >= -40`.
 #[inline(always)]
 fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     let (t, n) = reduced(x, None);
@@ -84,14 +84,14 @@ fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     (t + w).scale_pow2(n - V::splat(shift))
 }
 
-/// `e^x - 1`, accurate for small `x`. Error below 2.
+/// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn expm1<V: F64x8>(x: V) -> V {
-    // The sign of the result is that of the argument, also for zeros.
+    // The result has the sign of the argument, also for zeros.
     scaled_expm1(clamp(x, -40.0, 720.0), 0.0).copysign(x)
 }
 
-/// `(e^x, e^x - 1)` for `x <= 0`.
+/// Returns `(e^x, e^x - 1)` for `x <= 0`.
 #[inline(always)]
 pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
@@ -102,7 +102,7 @@ pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     ((t + one).scale_pow2(n), (t + w).scale_pow2(m))
 }
 
-/// Hyperbolic sine. Error below 2.5.
+/// Returns the hyperbolic sine. The error is below 2.5.
 #[inline(always)]
 pub fn sinh<V: F64x8>(x: V) -> V {
     // With h = (e^|x| - 1) / 2: sinh |x| = h + h / (2h + 1).
@@ -111,7 +111,7 @@ pub fn sinh<V: F64x8>(x: V) -> V {
     (h + g / (g + g + V::splat(1.0))).copysign(x)
 }
 
-/// Hyperbolic cosine. Error below 1.5.
+/// Returns the hyperbolic cosine. The error is below 1.5.
 #[inline(always)]
 pub fn cosh<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x.abs(), 0.0, 720.0), None);
@@ -120,7 +120,7 @@ pub fn cosh<V: F64x8>(x: V) -> V {
     h + V::splat(0.25) / h
 }
 
-/// Hyperbolic tangent. Error below 2.5.
+/// Returns the hyperbolic tangent. The error is below 2.5.
 #[inline(always)]
 pub fn tanh<V: F64x8>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 20.0);
@@ -128,7 +128,7 @@ pub fn tanh<V: F64x8>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// The logistic function `1 / (1 + e^-x)`. Error below 2.
+/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.
 #[inline(always)]
 pub fn inv_logit<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);

@@ -1,4 +1,4 @@
-//! The gamma function's logarithm, its derivatives, and the beta function.
+//! The logarithm of the gamma function, its derivatives, and the beta function.
 
 use super::log::{log, log1p};
 use super::poly;
@@ -6,7 +6,7 @@ use crate::constants::HALF_LOG_TWO_PI;
 use crate::simd::F64x8;
 use crate::special;
 
-/// `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`; error 6.0e-19.
+/// The coefficients of `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`. The error is 6.0e-19.
 #[rustfmt::skip]
 const LGAMMA: [f64; 19] = [
     0.42278433509846713, 0.32246703342411326, -0.0673523010531981, 0.02058080842778038,
@@ -16,14 +16,15 @@ const LGAMMA: [f64; 19] = [
     -4.3252393445604814e-07, 2.78740805211359e-07, -1.3219945666117874e-07,
 ];
 
-/// `x (lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2)` as a function of `1 / x^2`, for `x >= 8.5`; error 1.8e-17.
+/// The coefficients of `x (lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2)` in powers of `1 / x^2`, for `x >= 8.5`.
+/// The error is 1.8e-17.
 #[rustfmt::skip]
 const STIRLING: [f64; 6] = [
     0.08333333333333331, -0.00277777777768216, 0.0007936507127029832, -0.0005952129166201281,
     0.0008381814236805014, -0.0016796510732570889,
 ];
 
-/// `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`; error 3.4e-18.
+/// The coefficients of `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`. The error is 3.4e-18.
 #[rustfmt::skip]
 const DIGAMMA: [f64; 23] = [
     0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092,
@@ -37,14 +38,16 @@ const DIGAMMA: [f64; 23] = [
 /// The positive root of the digamma function as a sum of two numbers.
 const DIGAMMA_ROOT: (f64, f64) = (1.4616321449683622, 9.549995429965697e-17);
 
-/// `x^2 (log x - 1 / (2 x) - digamma(x))` as a function of `1 / x^2`, for `x >= 8`; error 4.7e-16.
+/// The coefficients of `x^2 (log x - 1 / (2 x) - digamma(x))` in powers of `1 / x^2`, for `x >= 8`. The error is
+/// 4.7e-16.
 #[rustfmt::skip]
 const DIGAMMA_FAR: [f64; 6] = [
     0.08333333333333287, -0.008333333331168558, 0.003968252342841618, -0.004166217650696711,
     0.007519088230738725, -0.01771116041565208,
 ];
 
-/// `x^2 (x trigamma(x) - 1 - 1 / (2 x))` as a function of `1 / x^2`, for `x >= 8`; error 1.3e-16.
+/// The coefficients of `x^2 (x trigamma(x) - 1 - 1 / (2 x))` in powers of `1 / x^2`, for `x >= 8`. The error is
+/// 1.3e-16.
 #[rustfmt::skip]
 const TRIGAMMA_FAR: [f64; 7] = [
     0.16666666666666655, -0.03333333333249287, 0.023809522943893217, -0.03333299706371179,
@@ -53,15 +56,15 @@ const TRIGAMMA_FAR: [f64; 7] = [
 
 /// Smallest argument for Stirling's series.
 const FAR: f64 = 8.5;
-/// The remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
 pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
     w * poly(w * w, &STIRLING)
 }
 
-/// Logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is below 5. Near
-/// the zero at 1, the relative error is also below 5. A scalar routine handles negative lanes.
+/// Returns the logarithm of the absolute value of the gamma function. The logarithm is infinite at the poles. For `x >
+/// 0` the error is below 5. Near the zero at 1, the relative error is also below 5. A scalar routine handles negative
+/// lanes.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
@@ -104,8 +107,8 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also near the root 1.46). A
-/// scalar routine handles negative lanes.
+/// Returns the derivative of `lgamma`. The derivative is NaN at the poles. For `x > 0` the error is below 4 (relative,
+/// also near the root 1.46). A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -146,14 +149,14 @@ pub fn digamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Second derivative of `lgamma`; infinite at the poles. For `x > 0` the error is below 4; a scalar routine handles
-/// negative lanes.
+/// Returns the second derivative of `lgamma`. The second derivative is infinite at the poles. For `x > 0` the error is
+/// below 4. A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let eight = V::splat(8.0);
-    // Upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the first form one
-    // fraction.
+    // For low x, step upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the
+    // first form one fraction.
     let low = x.lt(eight);
     let (mut numerator, mut denominator) = (V::zero(), one);
     let mut w = V::select(low, x + one, x);
@@ -179,8 +182,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: for large x, where both have the size of `x log x`, it uses the
-/// difference in Stirling's series.
+/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, where both terms have the size of `x log x`,
+/// the function uses the difference of Stirling's series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -200,7 +203,7 @@ pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     V::select(infinite, x, result)
 }
 
-/// The remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
+/// Returns the remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
 #[inline(always)]
 fn digamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -208,7 +211,7 @@ fn digamma_rest<V: F64x8>(x: V) -> V {
     -(z * poly(z, &DIGAMMA_FAR))
 }
 
-/// `ψ(x + n) − ψ(x)`, the derivative of [`lgamma_step`] by x.
+/// Returns `ψ(x + n) − ψ(x)`, the derivative of [`lgamma_step`] with respect to x.
 #[inline(always)]
 pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -228,7 +231,7 @@ pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// The remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
+/// Returns the remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
 #[inline(always)]
 fn trigamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -236,7 +239,7 @@ fn trigamma_rest<V: F64x8>(x: V) -> V {
     w * z * poly(z, &TRIGAMMA_FAR)
 }
 
-/// `ψ′(x + n) − ψ′(x)`, the derivative of [`digamma_step`] by x.
+/// Returns `ψ′(x + n) − ψ′(x)`, the derivative of [`digamma_step`] with respect to x.
 #[inline(always)]
 pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -257,8 +260,8 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// Logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for arguments up to
-/// 1e3, and cancellation does not increase it if both are large.
+/// Returns the logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for
+/// arguments up to 1e3, and cancellation does not increase it if both are large.
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);

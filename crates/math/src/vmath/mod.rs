@@ -2,11 +2,11 @@
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
-//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the documentation of a
-//! function is the largest error observed against 60-digit references, in units in the last place of the result, on
-//! the vector levels. The scalar level may be one unit worse without fused multiply-add.
+//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The documentation of a function states
+//! its largest observed error against 60-digit references on the vector levels, in units in the last place of the
+//! result. The scalar level may be one unit worse without fused multiply-add.
 //!
-//! `tools/coefficients.py` computes the polynomials, which are Chebyshev fits.
+//! `tools/coefficients.py` computes the polynomials by Chebyshev fits.
 
 mod exp;
 mod gamma;
@@ -30,12 +30,12 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// The polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves the
-/// latency.
+/// Evaluates the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, to halve
+/// the latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;
-    // The chain with the highest power starts at N - 1, the other one a power lower.
+    // The chain with the highest power starts at N - 1, and the other one a power lower.
     let mut first = V::splat(c[N - 1]);
     let mut second = V::splat(c[N - 2]);
     let mut i = N - 2;
@@ -45,7 +45,7 @@ fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
         i -= 2;
     }
     if i == 1 {
-        // `second` holds c[1]..., `first` even powers without c[0].
+        // `second` contains c[1]..., and `first` the even powers without c[0].
         first = first.fma(square, V::splat(c[0]));
         second.fma(x, first)
     } else {

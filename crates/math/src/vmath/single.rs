@@ -1,7 +1,7 @@
 //! Special functions on sixteen `f32` lanes.
 //!
-//! "Error" is the largest error observed against double precision, in units in the last place of the result, on the
-//! vector levels. Infinities and NaN are treated as the C library does.
+//! The documentation of a function states its largest observed error against double precision on the vector levels, in
+//! units in the last place of the result. Infinities and NaN are treated as in the C library.
 
 use crate::simd::F32x16;
 
@@ -9,7 +9,7 @@ use crate::simd::F32x16;
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_5e-5;
 
-/// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`; error 1.4e-9.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.4e-9.
 const EXP: [f32; 6] = [
     0.5,
     0.166_666_67,
@@ -19,7 +19,7 @@ const EXP: [f32; 6] = [
     0.000_198_909_88,
 ];
 
-/// `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`; error 2.8e-8.
+/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The error is 2.8e-8.
 const LOG: [f32; 9] = [
     0.333_333_34,
     -0.250_000_57,
@@ -43,13 +43,13 @@ fn poly<V: F32x16, const N: usize>(x: V, c: &[f32; N]) -> V {
     p
 }
 
-/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
+/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
 #[inline(always)]
 fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
 }
 
-/// `(t, n)` with `e^x = (1 + t) 2^n` and `|t| < 0.42`.
+/// Returns `(t, n)` with `e^x = (1 + t) 2^n` and `|t| < 0.42`.
 #[inline(always)]
 fn reduced<V: F32x16>(x: V) -> (V, V) {
     let n = (x * V::splat(std::f32::consts::LOG2_E)).round();
@@ -57,14 +57,14 @@ fn reduced<V: F32x16>(x: V) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// `e^x`. Error below 1.
+/// Returns `e^x`. The error is below 1.
 #[inline(always)]
 pub fn exp<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -105.0, 90.0));
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `e^x - 1`, accurate for small `x`. Error below 2.
+/// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn expm1<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -20.0, 90.0));
@@ -73,7 +73,7 @@ pub fn expm1<V: F32x16>(x: V) -> V {
     (t + w).scale_pow2(n).copysign(x)
 }
 
-/// Hyperbolic tangent. Error below 2.5.
+/// Returns the hyperbolic tangent. The error is below 2.5.
 #[inline(always)]
 pub fn tanh<V: F32x16>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 10.0);
@@ -83,7 +83,7 @@ pub fn tanh<V: F32x16>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// The logistic function `1 / (1 + e^-x)`. Error below 2.5.
+/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.5.
 #[inline(always)]
 pub fn inv_logit<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -91,14 +91,14 @@ pub fn inv_logit<V: F32x16>(x: V) -> V {
     V::select(V::zero().le(x), one, e) / (one + e)
 }
 
-/// `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+/// Returns `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
 #[inline(always)]
 fn log1p_reduced<V: F32x16>(f: V) -> V {
     let square = f * f;
     (square * f).fma(poly(f, &LOG), V::splat(-0.5) * square)
 }
 
-/// Natural logarithm. Error below 1.5.
+/// Returns the natural logarithm. The error is below 1.5.
 #[inline(always)]
 pub fn log<V: F32x16>(x: V) -> V {
     let (e, m) = x.split_pow2();
@@ -107,12 +107,12 @@ pub fn log<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low)
 }
 
-/// `log(1 + x)`, accurate for small `x`. Error below 2.
+/// Returns `log(1 + x)`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn log1p<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
     let u = one + x;
-    // The exact rounding error of the sum, whichever term is the larger.
+    // The rounding error of the sum is exact, whichever term is the larger.
     let back = u - one;
     let c = (one - (u - back)) + (x - back);
     let (e, m) = u.split_pow2();
@@ -125,16 +125,17 @@ pub fn log1p<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low).copysign(x)
 }
 
-/// `log(1 + e^x)`. Error below 2.5.
+/// Returns `log(1 + e^x)`. The error is below 2.5.
 #[inline(always)]
 pub fn log1p_exp<V: F32x16>(x: V) -> V {
     let tail = log1p(exp(-x.abs()));
     V::select(V::zero().lt(x), x, V::zero()) + tail
 }
 
-/// ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30, to within 7e-7 of max(1, |ψ(x)|).
+/// Returns ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30. The error is below 7e-7 times max(1, |ψ(x)|).
 ///
-/// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's series.
+/// For x below 6 the function uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5). For
+/// larger x it uses Stirling's series.
 #[inline(always)]
 pub fn digamma<V: F32x16>(x: V) -> V {
     let six = V::splat(6.0);
@@ -155,10 +156,10 @@ pub fn digamma<V: F32x16>(x: V) -> V {
     (log(y) + tail) - shift
 }
 
-/// Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
+/// Returns Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
-/// Shifted up by six factors (x + j) / (x + s + j) below 6, then the difference of Stirling's series, in which
-/// log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
+/// For x below 6, the function multiplies six factors (x + j) / (x + s + j). For larger x it uses the difference of
+/// Stirling's series, in which log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
 #[inline(always)]
 pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
     let six = V::splat(6.0);
@@ -171,7 +172,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         top = top * (small + j);
         bottom = bottom * (small + s + j);
     }
-    // At x = s = 0 the factor would be 0/0. x is positive, so the denominator is.
+    // At x = s = 0 the factor would be 0/0. The denominator is positive because x is.
     let factor = V::select(x.lt(six), top / bottom, one);
     let y = V::select(x.lt(six), x + six, x);
     let z = s / (y + y + s);
@@ -231,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Sixteen arguments at a time, spread evenly over the logarithms of a range.
+    /// Spreads the arguments evenly over the logarithms of a range.
     fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
         (0..250).map(move |start| {
             std::array::from_fn(|i| {
@@ -241,7 +242,6 @@ mod tests {
         })
     }
 
-    /// Checks `found` against `exact` within `limit` of max(1, |exact|), and the vector levels for equal bits.
     fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
         for (simd, values) in found {
             for (i, value) in values.iter().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
             let mut worst: f64 = 0.0;
             for start in (0..STEPS).step_by(LANES32) {
                 let x: [f32; 16] = std::array::from_fn(|i| {
-                    // Half of the points crowd around zero.
+                    // Half of the points are close to zero.
                     let t = (start + i) as f64 / STEPS as f64;
                     let x = if i % 2 == 0 {
                         low + (high - low) * t

@@ -1,11 +1,10 @@
-//! The vector functions over slices: `out[i] = f(x[i])`, at a chosen level.
+//! The vector functions on slices, `out[i] = f(x[i])`, at a chosen level.
 //!
 //! Slices of unequal length are truncated to the shortest. A length that is not a multiple of eight costs one more
 //! vector.
 
 use crate::simd::{F64x8, LANES};
 
-/// Applies `f` to whole vectors and to a padded remainder.
 #[inline(always)]
 fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
     let n = x.len().min(out.len());
@@ -26,7 +25,6 @@ fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
     }
 }
 
-/// Applies `f` to whole vectors of two arguments and to a padded remainder.
 #[inline(always)]
 fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) {
     let n = x.len().min(y.len()).min(out.len());
@@ -47,7 +45,6 @@ fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) 
     }
 }
 
-/// Slice versions under the names of the functions.
 macro_rules! unary {
     ($($name:ident, $pointer:ident;)+) => {$(
         crate::element_fn! {
@@ -59,7 +56,6 @@ macro_rules! unary {
     )+};
 }
 
-/// Slice versions of the functions of two arguments.
 macro_rules! binary {
     ($($name:ident, $pointer:ident;)+) => {$(
         crate::element_fn! {

@@ -4,21 +4,21 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
 
-/// `(sin r - r) / r^3` as a function of `r^2`, for `|r| <= pi / 4`; error 2.0e-17.
+/// The coefficients of `(sin r - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`. The error is 2.0e-17.
 #[rustfmt::skip]
 const SIN: [f64; 6] = [
     -0.16666666666666666, 0.008333333333330948, -0.00019841269836758574, 2.755731610255244e-06,
     -2.5051131845003624e-08, 1.5918129294866608e-10,
 ];
 
-/// `(cos r - 1 + r^2 / 2) / r^4` as a function of `r^2`, for `|r| <= pi / 4`; error 1.3e-18.
+/// The coefficients of `(cos r - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`. The error is 1.3e-18.
 #[rustfmt::skip]
 const COS: [f64; 6] = [
     0.041666666666666664, -0.0013888888888887398, 2.480158729876569e-05, -2.7557317271729793e-07,
     2.08761462684032e-09, -1.1382632425521717e-11,
 ];
 
-/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= sqrt(2) - 1`; error 1.2e-18.
+/// The coefficients of `(atan t - t) / t^3` in powers of `t^2`, for `|t| <= sqrt(2) - 1`. The error is 1.2e-18.
 #[rustfmt::skip]
 const ATAN: [f64; 12] = [
     -0.3333333333333333, 0.19999999999999804, -0.14285714285659828, 0.11111111105155447,
@@ -26,7 +26,7 @@ const ATAN: [f64; 12] = [
     -0.05230454270650244, 0.04551593220626549, -0.034570561981427744, 0.016285756855221028,
 ];
 
-/// `(asin s - s) / s^3` as a function of `s^2`, for `|s| <= 1/2`; error 1.5e-17.
+/// The coefficients of `(asin s - s) / s^3` in powers of `s^2`, for `|s| <= 1/2`. The error is 1.5e-17.
 #[rustfmt::skip]
 const ASIN: [f64; 13] = [
     0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247,
@@ -35,18 +35,17 @@ const ASIN: [f64; 13] = [
     0.028757851367421566,
 ];
 
-/// `pi / 2` in three parts, the first two of 33 bits so that their products with an integer up to 2^20 are exact.
+/// `pi / 2` in three parts. The first two have 33 bits, so that their products with an integer up to 2^20 are exact.
 const HALF_PI: [f64; 3] = [
     1.570_796_326_734_125_6,
     6.077_100_506_303_966e-11,
     2.022_266_248_795_950_6e-21,
 ];
-/// `pi / 2 - FRAC_PI_2`.
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// Smallest argument for the scalar routine, with its multi-word reduction.
+/// Smallest argument for the scalar routine, which has a multi-word reduction.
 const LARGE: f64 = 1e6;
 
-/// Sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.
+/// Returns the sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`, for `|x| <= LARGE`.
 #[inline(always)]
 fn sin_cos_reduced<V: F64x8>(x: V) -> (V, V, V) {
     let n = (x * V::splat(FRAC_2_PI)).round();
@@ -69,7 +68,7 @@ fn sin_cos_reduced<V: F64x8>(x: V) -> (V, V, V) {
     (s, c, quadrant)
 }
 
-/// Sine and cosine, sharing their work. Errors below 1.
+/// Returns the sine and the cosine, which share their work. The errors are below 1.
 #[inline(always)]
 pub fn sin_cos<V: F64x8>(x: V) -> (V, V) {
     let (s, c, q) = sin_cos_reduced(x);
@@ -92,19 +91,19 @@ pub fn sin_cos<V: F64x8>(x: V) -> (V, V) {
     }
 }
 
-/// Sine. Error below 1.
+/// Returns the sine. The error is below 1.
 #[inline(always)]
 pub fn sin<V: F64x8>(x: V) -> V {
     sin_cos(x).0
 }
 
-/// Cosine. Error below 1.
+/// Returns the cosine. The error is below 1.
 #[inline(always)]
 pub fn cos<V: F64x8>(x: V) -> V {
     sin_cos(x).1
 }
 
-/// Tangent. Error below 2.
+/// Returns the tangent. The error is below 2.
 #[inline(always)]
 pub fn tan<V: F64x8>(x: V) -> V {
     let (s, c, q) = sin_cos_reduced(x);
@@ -119,11 +118,12 @@ pub fn tan<V: F64x8>(x: V) -> V {
     }
 }
 
-/// `(high, low)` with `atan(y / x) = high + low` for `x, y >= 0`, not both zero and neither infinite.
+/// Returns `(high, low)` with `atan(y / x) = high + low` for `x, y >= 0`, where not both are zero and neither is
+/// infinite.
 #[inline(always)]
 fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     let zero = V::zero();
-    // The angle is relative to the nearest of 0, pi/4 and pi/2, with a single division.
+    // The angle is relative to the nearest of 0, pi/4 and pi/2, which takes a single division.
     let steep = y.gt(x * V::splat(SQRT_2 + 1.0));
     let middle = y.gt(x * V::splat(SQRT_2 - 1.0));
     let numerator = V::select(steep, -x, V::select(middle, y - x, y));
@@ -146,16 +146,16 @@ fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     (high, low + tail)
 }
 
-/// Arc tangent. Error below 1.5.
+/// Returns the arc tangent. The error is below 1.5.
 #[inline(always)]
 pub fn atan<V: F64x8>(x: V) -> V {
-    // Beyond 1e17 the result is pi/2 to all digits, and the limit keeps infinity out of the ratio.
+    // For arguments above 1e17 the result is pi/2 to all digits, and the limit prevents an infinite ratio.
     let a = V::splat(1e18).min(x.abs());
     let (high, low) = atan_ratio(a, V::splat(1.0));
     (high + low).copysign(x)
 }
 
-/// The angle of the point `(x, y)`, in `[-pi, pi]`. Error below 1.5.
+/// Returns the angle of the point `(x, y)`, in `[-pi, pi]`. The error is below 1.5.
 ///
 /// Lanes with a coordinate that is zero, not finite, or outside `[1e-150, 1e150]` go to a scalar routine.
 #[inline(always)]
@@ -183,8 +183,8 @@ pub fn atan2<V: F64x8>(y: V, x: V) -> V {
     }
 }
 
-/// For `a = |x|`: whether `a > 1/2`, and `(p, low)`. If it is not, `asin a = p + low`, and if it is, `asin sqrt((1 - a)
-/// / 2) = p + low`.
+/// Returns whether `a > 1/2`, and `(p, low)`, for `a = |x|`. If `a` is at most 1/2, `asin a = p + low`. Otherwise,
+/// `asin sqrt((1 - a) / 2) = p + low`.
 #[inline(always)]
 fn asin_reduced<V: F64x8>(a: V) -> (V::Mask, V, V) {
     let half = V::splat(0.5);
@@ -198,7 +198,7 @@ fn asin_reduced<V: F64x8>(a: V) -> (V::Mask, V, V) {
     (big, s, (s * z).fma(poly(z, &ASIN), fix))
 }
 
-/// Arc sine, NaN outside `[-1, 1]`. Error below 1.
+/// Returns the arc sine, or NaN outside `[-1, 1]`. The error is below 1.
 #[inline(always)]
 pub fn asin<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());
@@ -210,13 +210,13 @@ pub fn asin<V: F64x8>(x: V) -> V {
     V::select(big, far, s + low).copysign(x)
 }
 
-/// Arc cosine, NaN outside `[-1, 1]`. Error below 1.5.
+/// Returns the arc cosine, or NaN outside `[-1, 1]`. The error is below 1.5.
 #[inline(always)]
 pub fn acos<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());
     let two = V::splat(2.0);
     let negative = x.lt(V::zero());
-    // Near 1 the angle is 2 (s + low), near -1 pi minus that, and in the middle pi/2 minus the arc sine.
+    // Near 1 the angle is 2 (s + low). Near -1 it is pi minus that, and in the middle pi/2 minus the arc sine.
     let near = two * (s + low);
     let (base, base_low, high_part, low_part) = (
         V::select(big, V::splat(PI), V::splat(FRAC_PI_2)),

@@ -1,10 +1,10 @@
-//! Steps of the gamma family against values of 700 digits, made by `tools/oracle/gamma_steps.py`.
+//! Steps of the gamma family, compared with values of 700 digits, which `tools/oracle/gamma_steps.py` computes.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
 use jensen_math::vmath::slices;
 
-/// x, n, and log Γ, ψ and ψ′ at x + n less those at x.
+/// Each row has x, n, and the differences of log Γ, ψ and ψ′ between x + n and x.
 #[rustfmt::skip]
 const STEPS: [[f64; 5]; 48] = [
     [0.03, 0.5, -2.9743633311526305, 32.03962927515465, -1108.2161931418837],
@@ -57,7 +57,7 @@ const STEPS: [[f64; 5]; 48] = [
     [1e+300, 350.0, 241771.4347643748, 3.5e-298, -0.0],
 ];
 
-/// For small numbers the error of log Γ is an error of log Γ itself; far out it is relative to the step.
+/// For small numbers the error of log Γ is an error of log Γ itself. For large numbers it is relative to the step.
 #[test]
 fn steps_keep_their_digits_however_far_out() {
     for [x, n, log_gamma, digamma, trigamma] in STEPS {

@@ -1,4 +1,4 @@
-//! Integration tests of `math`: one binary, a module for each subject.
+//! Integration tests of `math`, as one binary with a module for each subject.
 
 mod gamma_steps;
 mod rng;

@@ -1,4 +1,4 @@
-//! The random numbers: known values, independence of the layout, and their distribution.
+//! The random numbers: known values, independence of the layout, and distribution.
 
 use jensen_math::rng::{Purpose, Stream, fill_normals, fill_uniforms, permutation, philox};
 use jensen_math::simd::Simd;
@@ -8,7 +8,7 @@ const PURPOSE: Purpose = Purpose::new("test");
 
 #[test]
 fn philox_gives_the_published_answers() {
-    // Random123, kat_vectors, "philox4x32 10".
+    // From Random123, kat_vectors, "philox4x32 10".
     let cases = [
         (
             [0; 4],
@@ -49,7 +49,6 @@ fn numbers_do_not_depend_on_the_layout() {
             &mut whole,
         );
         for simd in Simd::available() {
-            // Pieces of several widths, and fewer rows.
             let mut start = 0;
             for width in [8, 1, 3, 16, 1] {
                 for rows in [dim, 2, 3] {
@@ -123,8 +122,8 @@ fn every_part_of_the_key_matters() {
     assert_ne!(Purpose::new("a"), Purpose::new("b"));
 }
 
-/// A correct generator has a z-score beyond 4.9 with probability 1e-6; the seeds are fixed, so the test is
-/// deterministic.
+/// The largest accepted z-score. A correct generator exceeds it with probability 1e-6. The seeds are fixed, so the test
+/// is deterministic.
 const LIMIT: f64 = 4.9;
 
 #[test]
@@ -135,7 +134,7 @@ fn normals_have_normal_moments_and_tails() {
     for seed in [0, 1, 0xdead_beef_0000_0001] {
         fill_normals(Simd::detect(), seed, PURPOSE, 5, 0, dim, lanes, &mut z);
         let moment = |k: i32| z.iter().map(|z| z.powi(k)).sum::<f64>() / n;
-        // Power, expectation and variance of the power of a standard normal number.
+        // Each row has a power, and the expectation and variance of that power of a standard normal number.
         for (k, mean, variance) in [
             (1, 0.0, 1.0),
             (2, 1.0, 2.0),
@@ -175,7 +174,7 @@ fn normals_have_normal_moments_and_tails() {
     }
 }
 
-/// The chi-square statistic of counts with equal expectations, as a normal score (Wilson and Hilferty).
+/// Returns the chi-square statistic of counts with equal expectations, as a normal score (Wilson and Hilferty).
 fn chi_square_score(counts: &[usize]) -> f64 {
     let total: usize = counts.iter().sum();
     let expected = total as f64 / counts.len() as f64;
@@ -232,7 +231,6 @@ fn permutations_are_uniform_and_keyed() {
     assert_eq!(sorted, (0..100).collect::<Vec<_>>());
     assert_eq!(order, permutation(1, PURPOSE, 0, 100));
     assert_ne!(order, permutation(1, PURPOSE, 1, 100));
-    // All 24 orders of four things are equally likely.
     let mut counts = vec![0; 256];
     for iteration in 0..24_000 {
         let code = permutation(2, PURPOSE, iteration, 4)

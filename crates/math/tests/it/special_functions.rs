@@ -1,8 +1,8 @@
-//! The scalar special functions against references of 50 digits, identities, and the edges of their domains.
+//! The scalar special functions, compared with references of 50 digits, with identities, and at the edges of their
+//! domains.
 
 use jensen_math::special::*;
 
-/// Calls a function with its number of arguments.
 enum Function {
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
@@ -21,7 +21,8 @@ impl Function {
     }
 }
 
-/// Name, function, relative bound, absolute bound (for functions with zeros): the error is below their sum.
+/// Each entry has the name, the function, the relative bound and the absolute bound (for functions with zeros). The
+/// error must be below the sum of both bounds.
 fn table() -> Vec<(&'static str, Function, f64, f64)> {
     vec![
         ("lgamma", One(lgamma), 1e-15, 1e-14),
@@ -337,7 +338,6 @@ fn symmetries_hold() {
     assert!((log_sum_exp_slice(&many) - pairwise).abs() < 1e-13);
 }
 
-/// Central difference with two steps.
 fn slope(f: impl Fn(f64) -> f64, x: f64) -> f64 {
     let h = 1e-3 * x.abs().max(0.1);
     let wide = |h: f64| (f(x + h) - f(x - h)) / (2.0 * h);
@@ -379,8 +379,8 @@ fn jets_have_the_derivatives_of_their_values() {
     }
 }
 
-/// Shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives by the shape, by
-/// integration with 50 digits.
+/// The entries are the shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives
+/// with respect to the shape. They come from integration with 50 digits.
 #[test]
 fn incomplete_gamma_functions_have_large_shapes() {
     #[rustfmt::skip]
@@ -418,7 +418,6 @@ fn incomplete_gamma_functions_have_large_shapes() {
         close("second", near.second[0], second, 1e-9);
         assert!((near.value.exp() + far.value.exp() - 1.0).abs() < 1e-15);
     }
-    // Both algorithms are accurate at the switch between them.
     for (a, x) in [(1e6, 1.0003e6), (2e6, 2.5e6), (2e6, 1.5e6)] {
         let [before, after] = [1.0 - 1e-12, 1.0 + 1e-12].map(|f| log_gamma_p_q(a * f, x));
         for (before, after) in [(before.0, after.0), (before.1, after.1)] {
@@ -469,7 +468,7 @@ fn areas_and_exit_times_agree_with_themselves() {
             );
         }
     }
-    // Both sums are accurate at the switch, and no time is negative.
+    // Both sums are accurate at the switch, and no density is negative.
     for w in [0.05, 0.5, 0.95] {
         let (before, after) = (log_wiener(0.4 - 1e-9, w), log_wiener(0.4 + 1e-9, w));
         assert!((before - after).abs() < 1e-7, "{w}: {before} {after}");

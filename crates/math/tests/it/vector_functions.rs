@@ -1,5 +1,5 @@
-//! Every vector function on every level this machine has: against references of 60 digits, at special values against
-//! the C library's conventions, and AVX-512 against AVX2 bit for bit.
+//! Every vector function on every level of this machine, compared with references of 60 digits, and at special values
+//! with the C library's conventions. AVX-512 must equal AVX2 bit for bit.
 
 use jensen_math::simd::Simd;
 use jensen_math::vmath::slices as v;
@@ -26,8 +26,8 @@ impl Function {
     }
 }
 
-/// Name, function, and bounds on the error in units in the last place: on the vector levels, on the scalar one. The
-/// bound of `lbeta` is absolute instead, because it cancels.
+/// The name, the function, and the bounds on the error on the vector levels and on the scalar level, in units in the
+/// last place. The bound of `lbeta` is absolute instead, because its terms cancel.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
     ("exp2", One(v::exp2), 1.5, 2.0),
@@ -70,7 +70,7 @@ const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("lbeta", Two(v::lbeta), 0.0, 0.0),
 ];
 
-/// A reference point: arguments, value, and the exact value's distance from it in units in the last place.
+/// The arguments, the value, and the distance of the exact value from it in units in the last place.
 struct Point {
     x: f64,
     y: f64,
@@ -78,7 +78,7 @@ struct Point {
     fraction: f64,
 }
 
-/// The points of a function in the file made by `tools/references.py`.
+/// `tools/references.py` writes the file.
 fn points(name: &str) -> Vec<Point> {
     let text = include_str!("../data/vector_functions.txt");
     let number = |s: &str| f64::from_bits(u64::from_str_radix(s, 16).unwrap());
@@ -119,7 +119,7 @@ fn references_are_met() {
             let error = |i: usize| {
                 let p = &points[i];
                 if name == "lbeta" {
-                    // Bounded absolutely; by the limit of the terms that cancel.
+                    // The bound is absolute, by the limit of the terms that cancel.
                     let size = 1.0 + p.value.abs();
                     return ((got[i] - p.value) / (1e-14 * size)).abs();
                 }
@@ -146,7 +146,6 @@ fn references_are_met() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// SplitMix64: arguments for the comparisons below.
 fn bits(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -181,7 +180,6 @@ const SPECIAL: [f64; 24] = [
     f64::NAN,
 ];
 
-/// Any bit pattern, moderate numbers, and the special values in every combination.
 fn arguments() -> (Vec<f64>, Vec<f64>) {
     let mut state = 7;
     let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -236,7 +234,7 @@ fn scalar_level_agrees_on_what_is_finite() {
             if name == "lbeta" && (x[i] < 0.0 || y[i] < 0.0) {
                 continue;
             }
-            // lbeta cancels: its bound is absolute near zero.
+            // The terms of lbeta cancel, so its bound is absolute near zero.
             let size = if name == "lbeta" {
                 1e-13 * (1.0 + b.abs())
             } else {
@@ -253,7 +251,6 @@ fn scalar_level_agrees_on_what_is_finite() {
     }
 }
 
-/// The C library's value of a function at one argument, or at two.
 enum Reference {
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
@@ -321,7 +318,7 @@ fn special_values_follow_the_c_library() {
     }
 }
 
-/// The cheaper exponential against the other one, and its levels against each other.
+/// The cheaper exponential agrees with the other one, and its levels agree with each other.
 #[test]
 fn exponentials_of_negative_numbers() {
     let x: Vec<f64> = (0..5000).map(|k| -708.0 * f64::from(k) / 4999.0).collect();

@@ -1,5 +1,6 @@
-//! Integration tests of `neural`: one binary, a module for each subject.
+//! Integration tests of `neural` in one binary, with a module for each subject.
 
+mod counts;
 mod estimators;
 mod posterior;
 mod start;

@@ -3,12 +3,12 @@
 use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Optimiser, Records, Tensor,
-    TrainSettings, Trained, Trainer,
+    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser,
+    Records, Tensor, TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Control, Identity, Record, run};
 
-/// Rows of eight values between 0 and 1 that no network can foretell: training overfits them.
+/// Returns rows of eight values between 0 and 1 that no network can predict, so training overfits them.
 fn noise(rows: usize, name: &'static str) -> FloatRecords<Vec<f32>> {
     let mut u = vec![0.0; rows * 8];
     let (simd, purpose) = (Simd::detect(), Purpose::new(name));
@@ -19,7 +19,6 @@ fn noise(rows: usize, name: &'static str) -> FloatRecords<Vec<f32>> {
     }
 }
 
-/// Trains on noise and validates on other noise for this number of passes.
 fn trained(iterations: u64, patience: Option<u64>) -> (Trained, Vec<Record>) {
     let (data, other) = (noise(20, "noise"), noise(200, "other noise"));
     let architecture = Architecture::paper(8, 2, 12, Likelihood::Bernoulli);
@@ -77,12 +76,11 @@ const CODE: (f64, f64) = (0.4, 1.1);
 /// Bernoulli values with logit w z + b, with a separate weight and bias for each.
 fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
-        width,
+        observation: Observation::new(width, Likelihood::Bernoulli),
         latent: 1,
         encoder: Vec::new(),
         decoder: Vec::new(),
         activation: Activation::Identity,
-        likelihood: Likelihood::Bernoulli,
     };
     let filled = |value: &dyn Fn(&str) -> f64| -> Vec<Tensor> {
         let specs = architecture.specs().into_iter();
@@ -110,7 +108,8 @@ fn networks(width: usize) -> Autoencoder {
     networks.with_posterior(log_sds).unwrap()
 }
 
-/// E f(w z + b) over normal w and b and a normal z: trapezoidal sums, exact to rounding for such integrands.
+/// Computes E f(w z + b) over normal w and b and a normal z by trapezoidal sums, which are exact to rounding for such
+/// integrands.
 fn expected(z: (f64, f64), f: impl Fn(f64) -> f64) -> f64 {
     let nodes: Vec<f64> = (-36..=36).map(|k| f64::from(k) / 5.0).collect();
     let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt() / 5.0;
@@ -131,7 +130,6 @@ fn logistic(x: f64) -> f64 {
     (1.0 + (-x).exp()).recip()
 }
 
-/// Mean and standard error.
 fn mean(x: &[f64]) -> (f64, f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;
@@ -174,13 +172,12 @@ fn the_bound_is_an_expectation_over_the_weights() {
         .collect();
     let bounds: Vec<f64> = estimates.iter().map(|e| e.bound).collect();
     agree(&bounds, exact, at_means);
-    // The stated error of an estimate.
     let spread = mean(&bounds).1 * (bounds.len() as f64).sqrt();
     let said: Vec<f64> = estimates.iter().map(|e| e.standard_error).collect();
     let said = mean(&said).0;
     assert!((said / spread - 1.0).abs() < 0.25, "{said} for {spread}");
 
-    // Eq. 24, closed form.
+    // Eq. 24 in closed form.
     let of = |(m, s): (f64, f64)| 0.5 * (m * m + s * s - 1.0) - s.ln();
     let weights = of(WEIGHT) + of(BIAS);
     assert!((networks.weight_divergence() - weights).abs() < 1e-6);

@@ -1,4 +1,5 @@
-//! The start of training: at the means of the data, and with outputs that do not depend on the latent values yet.
+//! Tests of the start of training, which is at the means of the data, with outputs that do not depend on the latent
+//! values yet.
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
@@ -6,7 +7,7 @@ use jensen_neural::{
 };
 use jensen_run::{Budget, Control, Identity, run};
 
-/// Records of three values: never, always, and at every fourth record.
+/// The first value is always 0, the second is always 1, and the third is 1 in every fourth record.
 fn records() -> FloatRecords<Vec<f32>> {
     let row = |i: usize| [0.0, 1.0, f32::from(u8::from(i.is_multiple_of(4)))];
     FloatRecords {
@@ -15,7 +16,6 @@ fn records() -> FloatRecords<Vec<f32>> {
     }
 }
 
-/// The weights after steps of length 0, by name.
 fn start(likelihood: Likelihood, initial_sd: Option<f64>) -> impl Fn(&str) -> Vec<f32> {
     let architecture = Architecture::paper(3, 2, 50, likelihood);
     let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
@@ -55,15 +55,15 @@ fn spread(weights: &[f32]) -> f64 {
 fn outputs_begin_at_the_means_of_the_data() {
     let at = start(Likelihood::Bernoulli, None);
     let bias = at("decoder.logits.bias");
-    // Half a record of each kind added to 200.
+    // Half a record of each kind is added to 200.
     let odds = [(0.5, 200.5), (200.5, 0.5), (50.5, 150.5)].map(|(a, b): (f64, f64)| (a / b).ln());
     for (bias, odds) in bias.iter().zip(odds) {
         assert!((f64::from(*bias) - odds).abs() < 1e-4, "{bias} {odds}");
     }
-    // A tenth of 1/√50.
+    // The heads have a tenth of 1/√50.
     let heads = spread(&at("decoder.logits.weight"));
     assert!((0.01..0.02).contains(&heads), "{heads}");
-    // Hidden layers are as wide as ever.
+    // Hidden layers have their usual spread.
     let hidden = spread(&at("decoder.0.weight"));
     assert!((0.5..0.9).contains(&hidden), "{hidden}");
     let at = start(Likelihood::Gaussian { bounded: false }, None);

@@ -1,4 +1,4 @@
-//! Training: exact answers, guarantees of the fit loop, and baselines.
+//! Tests of training: exact results, guarantees of the fit loop, and baselines.
 
 use jensen_graph::{Graph, NodeId};
 use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
@@ -36,7 +36,7 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
     out
 }
 
-/// x ~ N(W z + b, s² I): factor analysis with equal noise, whose marginal likelihood is known.
+/// x ~ N(W z + b, s² I), which is factor analysis with equal noise. Its marginal likelihood has a closed form.
 struct Linear {
     width: usize,
     latent: usize,
@@ -81,7 +81,6 @@ impl LocalModel for Linear {
     }
 }
 
-/// Eigenvalues of a symmetric matrix by Jacobi rotations.
 fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
     let n = a.len();
     for _ in 0..60 {
@@ -110,7 +109,8 @@ fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
     values
 }
 
-/// The largest mean log likelihood of probabilistic PCA with `latent` factors (Tipping and Bishop 1999, Eq. 8).
+/// Computes the largest mean log likelihood of probabilistic PCA with `latent` factors (Tipping and Bishop 1999, Eq.
+/// 8).
 fn best_pca(data: &[f32], width: usize, latent: usize) -> f64 {
     let n = (data.len() / width) as f64;
     let rows: Vec<&[f32]> = data.chunks(width).collect();
@@ -166,7 +166,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     };
     let encoder = Encoder::new(WIDTH, &[], Activation::Identity, LATENT);
     let mut tensors = None;
-    // A falling step size: the last run begins at the end of the one before.
+    // With a falling step size, each run begins at the end of the run before.
     for (iterations, step) in [(1500, 0.02), (3000, 0.004)] {
         let settings = TrainSettings {
             batch: RECORDS,
@@ -196,7 +196,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     );
 }
 
-/// x ~ N(θ, 1) for every z: the posterior of θ with prior N(0, 1) is known.
+/// x ~ N(θ, 1) for every z, so the posterior of θ with prior N(0, 1) has a closed form.
 struct Offset;
 
 impl LocalModel for Offset {
@@ -257,7 +257,7 @@ fn full_bayes_finds_a_known_posterior() {
     );
 }
 
-/// Blurred bars: 4 × 4 grey images of two families.
+/// Returns blurred bars, as 4 × 4 grey images of two families.
 fn bars(n: usize) -> ByteRecords<Vec<u8>> {
     let mut u = vec![0.0; n * 18];
     fill_uniforms(
@@ -584,7 +584,7 @@ fn mistakes_are_errors() {
     );
 }
 
-/// A handwritten z ~ N(0, 1), x ~ N(2 z, 0.25).
+/// z ~ N(0, 1), x ~ N(2 z, 0.25), without a graph.
 struct ByHand;
 
 impl LocalDensity for ByHand {

@@ -88,7 +88,6 @@ pub fn build_corpus(
     built
 }
 
-/// Refuses to replace a path that is not a corpus.
 fn refuse_others(out: &Path) -> Result<(), Error> {
     let empty = || out.is_dir() && out.read_dir().is_ok_and(|mut files| files.next().is_none());
     if !out.exists() || (out.is_dir() && Corpus::is_corpus(out)) || empty() {

@@ -1,8 +1,8 @@
 //! Latent Gaussian models of the columns of a matrix.
 
 use jensen::latent::{
-    LatentRequest, PriorFiles, Stored, TableModel, draws_at, fit_latent_in_memory, outcome,
-    posterior_at,
+    LatentRequest, PriorFiles, StoredPosterior, TableModel, draws_at, fit_latent_in_memory,
+    outcome, posterior_at,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns in addition to the matrix, by name: responses, exposures, trials.
+/// Columns in addition to the matrix, by name, such as responses, exposures or trials.
 type More = Vec<(String, Vec<f64>)>;
 
 /// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
@@ -27,7 +27,7 @@ pub fn fit_latent<'py>(
     let table = table(names, &x, more)?;
     let (summary, bytes) = fitted(py, threads, |around| {
         let done = fit_latent_in_memory(request, &table, around, |done| {
-            let stored = Stored::new(&done.made.output.0);
+            let stored = StoredPosterior::new(&done.made.output.0);
             (done.summary, stored.encode())
         })?;
         Ok((jensen::job::to_json(&done.0)?, done.1))
@@ -35,7 +35,7 @@ pub fn fit_latent<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and variances of the linear predictors, one row per row and one column per predictor; means of the
+/// Means and variances of the linear predictors, with one row per row and one column per predictor, and means of the
 /// observation, with a column per category if there are several.
 type Predicted<'py> = (
     Bound<'py, PyArray2<f64>>,
@@ -63,7 +63,7 @@ pub fn predict_latent<'py>(
     let (old, new) = (table(names.clone(), &x, more)?, table(names, &at, beside)?);
     let outcome = computed(py, threads, || {
         let files = PriorFiles::default();
-        let stored = Stored::decode(posterior)?;
+        let stored = StoredPosterior::decode(posterior)?;
         let model = TableModel::new(&request.request(), &old, &files)?;
         let rows: Vec<usize> = (0..new.rows()).collect();
         let (parts, seen) = posterior_at(&model, &stored, &new, &rows, &files)?;
@@ -102,7 +102,7 @@ pub fn draw_latent<'py>(
     );
     let (etas, columns) = computed(py, threads, || {
         let files = PriorFiles::default();
-        let stored = Stored::decode(posterior)?;
+        let stored = StoredPosterior::decode(posterior)?;
         let model = TableModel::new(&request.request(), &old, &files)?;
         let rows: Vec<usize> = (0..new.rows()).collect();
         let columns = rows.len() * model.likelihood().predictors();

@@ -1,5 +1,4 @@
-//! Mixtures of rows in files that other processes evaluate: the step of a shard, and the driver's
-//! fit.
+//! Mixtures of rows in files that other processes evaluate: the step of a shard, and the driver's fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +18,9 @@ use crate::watch::{Eyes, supervised};
 /// Bytes of rows that a process keeps between steps. The shard of the last step always remains.
 const KEPT: usize = 2 << 30;
 
-/// A shard by its settings, file and digest.
 type Key = (String, PathBuf, String);
 
-/// The shards that this process has read, the most recent last.
+/// The shards that this process has read. The most recent is last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
 /// The step of a shard for a share of its rows.

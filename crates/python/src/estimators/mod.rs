@@ -4,8 +4,8 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `topics` | topics of documents |
-//! | `shards` | topics of a corpus whose shards are worked at elsewhere |
-//! | `mixtures` | mixtures of rows in files that are worked at elsewhere |
+//! | `shards` | topics of a corpus whose shards other processes solve |
+//! | `mixtures` | mixtures of rows in files that other processes read |
 //! | `points` | mixtures, factors, chains |
 //! | `latent` | latent Gaussian models |
 //! | `neural` | auto-encoders |
@@ -29,7 +29,7 @@ use crate::data;
 use crate::error::raise;
 use crate::watch::{Eyes, supervised};
 
-/// Adds the functions.
+/// Adds the functions to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
@@ -49,11 +49,11 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(neural::fit_autoencoder, module)?)?;
     module.add_function(wrap_pyfunction!(neural::encode, module)?)?;
     module.add_function(wrap_pyfunction!(neural::decode, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::reconstruct, module)?)?;
     module.add_function(wrap_pyfunction!(neural::draw_records, module)?)?;
     module.add_function(wrap_pyfunction!(neural::score_records, module)?)
 }
 
-/// A request from JSON with the names of the command's flags.
 fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
@@ -78,7 +78,7 @@ fn fitted<T: Send>(
     made.map_err(|error| raise(&error))
 }
 
-/// Computes with a finished fit, and checks for signals in the meantime.
+/// Runs a computation on a finished fit, and checks for signals in the meantime.
 pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -87,7 +87,6 @@ pub fn computed<T: Send>(
     supervised(py, threads, None, |_| compute())?.map_err(|error| raise(&error))
 }
 
-/// A matrix as columns with these names, plus the columns `more`.
 fn table(
     names: Vec<String>,
     matrix: &PyReadonlyArray2<'_, f64>,
@@ -104,13 +103,11 @@ fn table(
     Table::new("X", columns.collect()).map_err(|error| raise(&error.into()))
 }
 
-/// A matrix as columns called `x1`, `x2`, …
 fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
     let names = (1..=matrix.shape()[1]).map(|i| format!("x{i}"));
     table(names.collect(), matrix, Vec::new())
 }
 
-/// Rows of the given number of values as a matrix.
 fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
     let count = rows.len() / columns.max(1);
     rows.into_pyarray(py).reshape([count, columns])

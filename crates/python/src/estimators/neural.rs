@@ -17,7 +17,6 @@ fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
     Rows::of_table(&numbered(given)?).map_err(|error| raise(&error.into()))
 }
 
-/// Computes results from the networks of a fit.
 fn by_networks<T: Send>(
     py: Python<'_>,
     weights: &[u8],
@@ -85,6 +84,23 @@ pub fn encode<'py>(
     ))
 }
 
+/// Means of the rows of `x` given the means of their latent values.
+#[pyfunction]
+pub fn reconstruct<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    x: PyReadonlyArray2<'py, f64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows = rows(&x)?;
+    let (means, width) = by_networks(py, weights, threads, |model, networks| {
+        model.check_rows(&rows)?;
+        let means = networks.reconstruct(&model.records(&rows));
+        Ok((model.rows(&means), model.units.columns()))
+    })?;
+    matrix(py, means, width)
+}
+
 /// Means of records given latent values, one row each.
 #[pyfunction]
 pub fn decode<'py>(
@@ -141,12 +157,8 @@ pub fn score_records<'py>(
         let score = networks
             .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
-        let log_jacobian = model.units.log_jacobian();
-        Ok(score
-            .records
-            .iter()
-            .map(|x| x + log_jacobian)
-            .collect::<Vec<f64>>())
+        let records = model.records(&rows);
+        Ok(score.moved(&model.log_jacobians(&records)).records)
     })?;
     Ok(scores.into_pyarray(py))
 }

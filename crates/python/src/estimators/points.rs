@@ -1,8 +1,9 @@
-//! Mixtures, factors, chains.
+//! Mixtures, factors and chains over the rows of a matrix.
 
 use jensen::points::{
-    ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
-    Points, Sizes, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
+    ChainsRequest, ComponentRange, Explained, FactorsRequest, Globals, MixtureModel,
+    MixtureRequest, PointRequest, Points, explain_chains, explain_factors, fit_chains, fit_factors,
+    fit_mixture,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use super::{computed, fitted, matrix, numbered, read_request};
 use crate::error::raise;
 
-/// A request, by kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PointsRequest {
@@ -30,12 +30,11 @@ impl PointsRequest {
         }
     }
 
-    /// The number of columns of assignments.
     fn width(&self) -> usize {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
-            Self::Chains(request) => request.states.map(Sizes::most),
+            Self::Chains(request) => request.states.map(ComponentRange::most),
         };
         width.unwrap_or(1) as usize
     }
@@ -68,7 +67,6 @@ pub fn fit_points<'py>(
     Ok((summary, PyBytes::new(py, &kept)))
 }
 
-/// Assignments, one row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Assignments of the rows of `x` under a stored fit, one row each (responsibilities, probabilities that factors are

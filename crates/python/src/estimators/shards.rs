@@ -1,4 +1,4 @@
-//! Topics of a corpus with shards in other processes: the step of shards, scores of held-out documents, and the
+//! Topics of a corpus whose shards are in other processes: the step of shards, scores of held-out documents, and the
 //! driver's fit.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use super::{computed, read_request};
 use crate::error::raise;
 use crate::watch::{Eyes, supervised};
 
-/// Opens a shard, once for a process: opening reads all of it.
+/// Opens a shard once per process, because this reads the whole shard.
 fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, Error> {
     type Open = HashMap<(PathBuf, usize, String), Arc<CorpusFile>>;
     static OPEN: Mutex<Option<Open>> = Mutex::new(None);
@@ -44,10 +44,8 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
     Ok(Arc::clone(open.entry(key).or_insert(Arc::new(file))))
 }
 
-/// A shard of a block: its number, its digest and the documents of its share.
 type ShardShare = (usize, String, Vec<usize>);
 
-/// Memory for the local steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
 /// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
@@ -91,8 +89,8 @@ pub fn shard_step<'py>(
     Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// Held-out documents of a shard: its number, its digest, the first document, the number of documents, and the first
-/// one's number among all.
+/// Held-out documents of a shard: its number, its digest, the first document, the number of documents, and the number
+/// of the first one among all held-out documents.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
 /// The scores of pieces of held-out documents, concatenated: the log probability of each document and its number of
@@ -130,11 +128,10 @@ pub fn heldout_step<'py>(
     Ok(PyArray1::from_iter(py, numbers))
 }
 
-/// Number of documents per call for held-out scores, large enough that computing the rows of their words is cheap
+/// Number of documents per call for held-out scores. It is large enough that computing the rows of their words is cheap
 /// compared with their sweeps.
 const HELDOUT: usize = 64;
 
-/// Held-out documents `first .. first + count` of a corpus, by shard.
 fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
     let (mut start, mut found) = (0, Vec::new());
     for (number, file) in corpus.shards().iter().enumerate() {
@@ -149,24 +146,21 @@ fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
     found
 }
 
-/// Shards that functions of Python have solved.
+/// Shards whose steps are computed by functions in Python.
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
-    /// Number of concurrent calls.
     workers: usize,
-    /// A function that allocates an array of a number of bytes, into which the common request is written.
+    /// A function that allocates an array of a number of bytes, for the common request.
     room: &'a Py<PyAny>,
     /// A function from a list of blocks to their parts.
     solve: &'a Py<PyAny>,
     /// A function from a seed and a list of lists of parts to their scores.
     score: &'a Py<PyAny>,
     spare: Spare,
-    /// The exception of a function.
     raised: &'a Mutex<Option<PyErr>>,
 }
 
 impl Elsewhere<'_> {
-    /// Writes the common request.
     fn write(&self, py: Python<'_>, ask: &Ask<'_>) -> PyResult<()> {
         let size = ask.size();
         let memory = self.room.call1(py, (size,))?;
@@ -196,7 +190,7 @@ impl Elsewhere<'_> {
         })
     }
 
-    /// The stored exception of a function.
+    /// Stores the exception of a function, if it raised one.
     fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
         found.map_err(|error| {
             let said = error.to_string();
@@ -274,7 +268,7 @@ pub fn fit_corpus(
             }
             out => ResultFolder::new(out.as_deref()),
         };
-        // Checks settings before it reads anything.
+        // The settings are checked before any file is read.
         flags.settings()?;
         let corpus = Corpus::open(&path)?;
         let collection = Collection::of_corpus(&corpus);

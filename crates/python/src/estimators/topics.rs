@@ -15,13 +15,13 @@ use pyo3::prelude::*;
 
 use super::{computed, fitted, matrix, read_request};
 
-/// Documents: the file of a corpus, or the rows of a sparse matrix.
 enum Given {
     File(PathBuf),
     Rows(MemoryDocuments),
 }
 
-/// The rows of a matrix in compressed sparse row format: the start of each, term numbers, counts, number of terms.
+/// The rows of a matrix in compressed sparse row format: the start of each row, indices of terms, counts, and the
+/// number of terms.
 type Rows<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, u32>,
@@ -50,7 +50,7 @@ impl Given {
 }
 
 /// Fitted topics: λ (topics × terms), the priors α (one per topic) and η, the number of steps, the number of
-/// represented documents, words if known, and whether inference was collapsed.
+/// represented documents, the words if known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
     Vec<f64>,
@@ -61,7 +61,6 @@ type Model<'py> = (
     bool,
 );
 
-/// Topics, and their words if they are known.
 struct Known {
     topics: Topics,
     words: Option<Vec<String>>,
@@ -89,7 +88,6 @@ impl Known {
         }
     }
 
-    /// Opens a corpus in the words of the topics.
     fn open(&self, path: &Path) -> Result<Corpus, Error> {
         let corpus = Corpus::open(path)?;
         let same = match &self.words {

@@ -1,9 +1,9 @@
-//! Small dense matrices stored by row: products, inverses, and eigenvalues of symmetric matrices.
+//! Small dense matrices stored by row, with products, inverses, and eigenvalues of symmetric matrices.
 
-/// A matrix as its rows.
+/// A matrix, as a list of its rows.
 pub type Rows = Vec<Vec<f64>>;
 
-/// The product of two matrices.
+/// Returns the product of two matrices.
 pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
     let columns = b.first().map_or(0, Vec::len);
     let entry = |row: &[f64], j: usize| row.iter().zip(b).map(|(x, other)| x * other[j]).sum();
@@ -12,7 +12,7 @@ pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
         .collect()
 }
 
-/// The inverse of a regular matrix, by Gaussian elimination with partial pivoting.
+/// Returns the inverse of a regular matrix, by Gaussian elimination with partial pivoting.
 pub fn inverse(a: &[Vec<f64>]) -> Rows {
     let n = a.len();
     let mut rows: Rows = a
@@ -41,9 +41,9 @@ pub fn inverse(a: &[Vec<f64>]) -> Rows {
     rows.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
-/// Eigenvalues of a symmetric matrix in decreasing order, and its eigenvectors as columns.
+/// The eigenvalues and eigenvectors of a symmetric matrix.
 pub struct Eigen {
-    /// The eigenvalues.
+    /// The eigenvalues in decreasing order.
     pub values: Vec<f64>,
     /// The eigenvectors, one per column. The largest entry of each is positive.
     pub vectors: Rows,
@@ -52,8 +52,8 @@ pub struct Eigen {
 /// Number of sweeps of rotations. A few suffice, because they converge quadratically.
 const SWEEPS: usize = 60;
 
-/// Jacobi's method (Golub and Van Loan, Matrix computations, section 8.5), which is exact up to rounding for the small
-/// matrices here.
+/// Computes the eigenvalues and eigenvectors of a symmetric matrix by Jacobi's method (Golub and Van Loan, Matrix
+/// computations, section 8.5). For the small matrices here it is exact up to rounding.
 pub fn eigen(a: &[Vec<f64>]) -> Eigen {
     let n = a.len();
     let mut a: Rows = a.to_vec();

@@ -1,5 +1,4 @@
-//! Bases of functions of one column: the state that a call estimates from the data, and its columns at arbitrary
-//! values.
+//! Bases of functions of one column. A basis estimates its state from the data, and gives columns at arbitrary values.
 
 mod linear;
 mod polynomial;
@@ -9,7 +8,7 @@ pub use linear::{eigen, inverse};
 pub use polynomial::Polynomial;
 pub use spline::{Cubic, Spline, hazards};
 
-/// The quantile of sorted numbers by R's rule 7: linear between order statistics.
+/// Returns the quantile of sorted numbers by R's rule 7, which is linear between order statistics.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * (sorted.len() - 1) as f64;
     let (low, share) = (at.floor() as usize, at.fract());
@@ -17,19 +16,19 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + share * (sorted[high] - sorted[low])
 }
 
-/// Mean.
+/// Returns the mean.
 pub fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// Standard deviation with divisor n − 1. It is 0 for a single value.
+/// Returns the standard deviation with divisor n − 1. It is 0 for a single value.
 pub fn sd(x: &[f64]) -> f64 {
     let m = mean(x);
     let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();
     (squares / (x.len().max(2) - 1) as f64).sqrt()
 }
 
-/// The standard deviation of a column, or 1 if the column is constant.
+/// Returns the standard deviation of a column, or 1 if the column is constant.
 pub fn spread(x: &[f64]) -> f64 {
     match sd(x) {
         0.0 => 1.0,

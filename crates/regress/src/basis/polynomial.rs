@@ -1,5 +1,5 @@
-//! Orthogonal polynomials over the values of a column, equal to those of R's `poly` (Kennedy and Gentle, Statistical
-//! computing, 1980, pages 343 to 344): three-term recursion.
+//! Orthogonal polynomials over the values of a column, equal to those of R's `poly`. They are computed by a three-term
+//! recursion (Kennedy and Gentle, Statistical computing, 1980, pages 343 to 344).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Polynomial {
 }
 
 impl Polynomial {
-    /// Polynomials that are orthonormal over `x`.
+    /// Creates polynomials that are orthonormal over `x`.
     pub fn of(x: &[f64], degree: usize) -> Self {
         let mut made = Self {
             alpha: Vec::new(),
@@ -33,7 +33,7 @@ impl Polynomial {
         made
     }
 
-    /// The values of the polynomials at `x`.
+    /// Evaluates the polynomials at `x`. Returns one column per degree.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let mut found = Vec::new();
         let mut last = vec![0.0; x.len()];
@@ -54,7 +54,6 @@ impl Polynomial {
     }
 }
 
-/// The polynomial of the next degree.
 fn step(x: &[f64], this: &[f64], last: &[f64], alpha: f64, share: f64) -> Vec<f64> {
     let terms = x.iter().zip(this).zip(last);
     terms

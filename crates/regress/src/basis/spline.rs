@@ -1,4 +1,4 @@
-//! Splines: B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
+//! B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,6 @@ use super::linear::{Rows, inverse, multiply};
 /// B-splines of a given degree, or natural cubic splines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
-    /// All knots. The boundary knots are repeated.
     knots: Vec<f64>,
     degree: usize,
     /// Whether the second derivative vanishes at the boundary and the spline is linear beyond it.
@@ -17,7 +16,7 @@ pub struct Spline {
 }
 
 impl Spline {
-    /// A basis with these interior knots.
+    /// Creates a basis with the interior knots `inner`.
     pub fn new(
         inner: &[f64],
         boundary: [f64; 2],
@@ -41,7 +40,7 @@ impl Spline {
         [self.knots[0], self.knots[self.knots.len() - 1]]
     }
 
-    /// The basis functions or their derivatives at a point. Beyond the boundary they continue the adjacent polynomial.
+    /// Beyond the boundary, the functions continue the adjacent polynomial.
     fn functions(&self, x: f64, derivative: usize) -> Vec<f64> {
         let (t, order) = (&self.knots, self.degree + 1);
         let count = t.len() - order;
@@ -66,7 +65,7 @@ impl Spline {
         b
     }
 
-    /// The values of the basis functions, one column per function.
+    /// Evaluates the basis functions at `x`. Returns one column per function.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let rows: Rows = match self.natural {
             true => self.natural_rows(x),
@@ -82,7 +81,7 @@ impl Spline {
             .collect()
     }
 
-    /// Natural splines: the combinations of B-splines whose second derivatives at the boundary are zero. Householder
+    /// Natural splines are the combinations of B-splines whose second derivatives at the boundary are zero. Householder
     /// reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
@@ -123,9 +122,9 @@ impl Spline {
     }
 }
 
-/// Hazards at given times and their integrals, in a basis of five cubic functions with unit integral: M-splines and
-/// I-splines with one knot at the median (Ramsay, Statistical Science 3, 1988), one column per function. The boundary
-/// lies a fiftieth of the range beyond the times, as in brms.
+/// Evaluates a basis of hazards at given times, and the integrals of its functions. The basis has five cubic functions
+/// with unit integral, which are M-splines and I-splines with one knot at the median (Ramsay, Statistical Science 3,
+/// 1988), one column per function. The boundary lies a fiftieth of the range beyond the times, as in brms.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -164,12 +163,12 @@ fn reflect(row: &mut [f64], u: &[f64], at: usize) {
 pub struct Cubic {
     knots: Vec<f64>,
     cyclic: bool,
-    /// The linear map from the values at the knots to the second derivatives there.
+    /// Matrix of the linear map from the values at the knots to the second derivatives at the knots.
     curvature: Rows,
 }
 
 impl Cubic {
-    /// A spline with these knots, of which there must be at least three.
+    /// Creates a spline with these knots, of which there must be at least three.
     pub fn new(knots: Vec<f64>, cyclic: bool) -> Self {
         let mut made = Self {
             knots,
@@ -188,7 +187,7 @@ impl Cubic {
         made
     }
 
-    /// The number of values.
+    /// Returns the number of values that determine the spline.
     pub fn len(&self) -> usize {
         self.knots.len() - usize::from(self.cyclic)
     }
@@ -197,7 +196,7 @@ impl Cubic {
         self.knots[j + 1] - self.knots[j]
     }
 
-    /// B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
+    /// Returns B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
     fn bands(&self) -> (Rows, Rows) {
         let n = self.knots.len();
         let (rows, width) = match self.cyclic {
@@ -206,7 +205,6 @@ impl Cubic {
         };
         let (mut b, mut d) = (vec![vec![0.0; rows]; rows], vec![vec![0.0; width]; rows]);
         for i in 0..rows {
-            // The middle knot, the gaps on both sides, and the indices of its neighbours.
             let (left, right, before, here, after) = match self.cyclic {
                 true => {
                     let last = (i + rows - 1) % rows;
@@ -232,7 +230,8 @@ impl Cubic {
         (b, d)
     }
 
-    /// The integral of the squared second derivative as a quadratic form of the values: Dᵀ B⁻¹ D.
+    /// Returns the matrix Dᵀ B⁻¹ D of the penalty, the integral of the squared second derivative as a quadratic form of
+    /// the values.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();
         let turned: Rows = (0..self.len())
@@ -241,8 +240,8 @@ impl Cubic {
         multiply(&turned, &multiply(&inverse(&b), &d))
     }
 
-    /// The weights of the values at a point. Natural splines are linear beyond the knots, and periodic splines wrap
-    /// around.
+    /// Returns the weights of the values at the knots for the value at `x`. Natural splines are linear beyond the
+    /// knots, and periodic splines wrap around.
     pub fn weights(&self, x: f64) -> Vec<f64> {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
         let x = match self.cyclic {

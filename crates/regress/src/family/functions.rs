@@ -1,6 +1,6 @@
-//! Stan functions for densities that Stan's library lacks, and for their random numbers.
+//! Stan functions for densities that Stan's library lacks, and for random numbers from these distributions.
 
-/// The skew normal, parameterised by its mean and standard deviation.
+/// The skew normal distribution, parameterised by mean, standard deviation and slant.
 pub const SKEW_NORMAL: &str = "
   // Skew normal by mean, standard deviation and slant.
   real skew_normal_mean_lpdf(real y, real mu, real sigma, real alpha) {
@@ -14,7 +14,7 @@ pub const SKEW_NORMAL: &str = "
     return skew_normal_rng(mu - omega * delta * sqrt(2 / pi()), omega, alpha);
   }";
 
-/// The generalised extreme value distribution, the limit of maxima of many values.
+/// The generalised extreme value distribution, which is the limit distribution of maxima of many values.
 pub const GEN_EXTREME_VALUE: &str = "
   // Generalised extreme value by location, scale and shape.
   real gen_extreme_value_lpdf(real y, real mu, real sigma, real xi) {
@@ -29,8 +29,8 @@ pub const GEN_EXTREME_VALUE: &str = "
     return mu + sigma * expm1(-xi * log(-log(uniform_rng(0, 1)))) / xi;
   }";
 
-/// The inverse Gaussian, parameterised by mean and shape. Random numbers follow Michael, Schucany and Haas, The
-/// American Statistician 30 (1976).
+/// The inverse Gaussian distribution, parameterised by mean and shape. Random numbers follow Michael, Schucany and
+/// Haas, The American Statistician 30 (1976).
 pub const INVERSE_GAUSSIAN: &str = "
   // Inverse Gaussian by mean and shape.
   real inverse_gaussian_lpdf(real y, real mu, real shape) {
@@ -43,7 +43,7 @@ pub const INVERSE_GAUSSIAN: &str = "
     return uniform_rng(0, 1) <= mu / (mu + x) ? x : square(mu) / x;
   }";
 
-/// A shifted log-normal.
+/// The shifted log-normal distribution.
 pub const SHIFTED_LOGNORMAL: &str = "
   // Log-normal that begins at ndt.
   real shifted_lognormal_lpdf(real y, real mu, real sigma, real ndt) {
@@ -53,7 +53,7 @@ pub const SHIFTED_LOGNORMAL: &str = "
     return ndt + lognormal_rng(mu, sigma);
   }";
 
-/// Counts with excess zeros.
+/// The Poisson distribution with excess zeros.
 pub const ZERO_INFLATED_POISSON: &str = "
   // Zero with probability zi, else Poisson.
   real zero_inflated_poisson_lpmf(int y, real mu, real zi) {
@@ -66,7 +66,7 @@ pub const ZERO_INFLATED_POISSON: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : poisson_rng(mu);
   }";
 
-/// Negative binomial counts with excess zeros.
+/// The negative binomial distribution with excess zeros.
 pub const ZERO_INFLATED_NEGBINOMIAL: &str = "
   // Zero with probability zi, else negative binomial.
   real zero_inflated_negbinomial_lpmf(int y, real mu, real shape, real zi) {
@@ -79,7 +79,7 @@ pub const ZERO_INFLATED_NEGBINOMIAL: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : neg_binomial_2_rng(mu, shape);
   }";
 
-/// Binomial counts with excess zeros.
+/// The binomial distribution with excess zeros.
 pub const ZERO_INFLATED_BINOMIAL: &str = "
   // Zero with probability zi, else binomial.
   real zero_inflated_binomial_lpmf(int y, int trials, real mu, real zi) {
@@ -92,7 +92,7 @@ pub const ZERO_INFLATED_BINOMIAL: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : binomial_rng(trials, mu);
   }";
 
-/// Shares with excess zeros.
+/// The beta distribution with excess zeros.
 pub const ZERO_INFLATED_BETA: &str = "
   // Zero with probability zi, else beta by mean and precision.
   real zero_inflated_beta_lpdf(real y, real mu, real phi, real zi) {
@@ -105,7 +105,7 @@ pub const ZERO_INFLATED_BETA: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : beta_proportion_rng(mu, phi);
   }";
 
-/// Shares with excess zeros and ones.
+/// The beta distribution with excess zeros and ones.
 pub const ZERO_ONE_INFLATED_BETA: &str = "
   // At an end with probability zoi, of these at 1 with probability coi, else beta by mean and precision.
   real zero_one_inflated_beta_lpdf(real y, real mu, real phi, real zoi, real coi) {
@@ -121,7 +121,7 @@ pub const ZERO_ONE_INFLATED_BETA: &str = "
     return bernoulli_rng(zoi) == 1 ? bernoulli_rng(coi) : beta_proportion_rng(mu, phi);
   }";
 
-/// Zeros, and Poisson counts above zero.
+/// A hurdle distribution of zeros and positive Poisson counts.
 pub const HURDLE_POISSON: &str = "
   // Zero with probability hu, else Poisson above zero.
   real hurdle_poisson_lpmf(int y, real mu, real hu) {
@@ -139,7 +139,7 @@ pub const HURDLE_POISSON: &str = "
     return 1 + (mu > first ? poisson_rng(mu - first) : 0);
   }";
 
-/// Zeros, and negative binomial counts above zero.
+/// A hurdle distribution of zeros and positive negative binomial counts.
 pub const HURDLE_NEGBINOMIAL: &str = "
   // Zero with probability hu, else negative binomial above zero.
   real hurdle_negbinomial_lpmf(int y, real mu, real shape, real hu) {
@@ -161,7 +161,7 @@ pub const HURDLE_NEGBINOMIAL: &str = "
     return max(y, 1);
   }";
 
-/// Zeros, and gamma values.
+/// A hurdle distribution of zeros and gamma values.
 pub const HURDLE_GAMMA: &str = "
   // Zero with probability hu, else gamma.
   real hurdle_gamma_lpdf(real y, real mu, real shape, real hu) {
@@ -174,7 +174,7 @@ pub const HURDLE_GAMMA: &str = "
     return bernoulli_rng(hu) == 1 ? 0 : gamma_rng(shape, shape / mu);
   }";
 
-/// Zeros, and log-normal values.
+/// A hurdle distribution of zeros and log-normal values.
 pub const HURDLE_LOGNORMAL: &str = "
   // Zero with probability hu, else log-normal.
   real hurdle_lognormal_lpdf(real y, real mu, real sigma, real hu) {
@@ -187,7 +187,8 @@ pub const HURDLE_LOGNORMAL: &str = "
     return bernoulli_rng(hu) == 1 ? 0 : lognormal_rng(mu, sigma);
   }";
 
-/// Stopping ratios: the step at which a sequence of decisions ends.
+/// Stopping-ratio probabilities of ordered categories, in which a category is the step at which a sequence of decisions
+/// ends.
 pub const SRATIO: &str = "
   // Log probabilities of the categories: each threshold is a decision to stop.
   vector sratio_log(real mu, vector thresholds) {
@@ -209,7 +210,7 @@ pub const SRATIO: &str = "
     return categorical_logit_rng(sratio_log(mu, thresholds));
   }";
 
-/// Continuation ratios: stopping ratios in reverse order.
+/// Continuation-ratio probabilities of ordered categories, which are stopping ratios in reverse order.
 pub const CRATIO: &str = "
   // Log probabilities of the categories: each threshold is a decision to go on.
   vector cratio_log(real mu, vector thresholds) {
@@ -231,7 +232,7 @@ pub const CRATIO: &str = "
     return categorical_logit_rng(cratio_log(mu, thresholds));
   }";
 
-/// Adjacent categories.
+/// Adjacent-category probabilities of ordered categories.
 pub const ACAT: &str = "
   // Logits of the categories: each threshold is between two neighbours.
   vector acat_logits(real mu, vector thresholds) {
@@ -250,7 +251,7 @@ pub const ACAT: &str = "
     return categorical_logit_rng(acat_logits(mu, thresholds));
   }";
 
-/// Hazards that are proportional to a baseline.
+/// The Cox density, whose hazards are proportional to a baseline hazard.
 pub const COX: &str = "
   // Proportional hazards: relative hazard, baseline hazard and its integral.
   real cox_lpdf(real y, real mu, real bhaz, real cbhaz) {
@@ -263,11 +264,11 @@ pub const COX: &str = "
     return log1m_exp(-cbhaz * mu);
   }";
 
-/// Times at which a diffusion reaches one of two boundaries. Random numbers are sums of exits from intervals around the
-/// current position until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De Boeck, Behavior Research
-/// Methods 33, 2001). The time of each exit is drawn by rejection: an exponential time with the slowest rate is
-/// accepted with a probability that depends on the other terms of the series (Feller, An introduction to probability
-/// theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
+/// The distribution of the time at which a diffusion reaches one of two boundaries. Random numbers are sums of exits
+/// from intervals around the current position until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De
+/// Boeck, Behavior Research Methods 33, 2001). The time of each exit is drawn by rejection: an exponential time with
+/// the slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An
+/// introduction to probability theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
 pub const WIENER: &str = "
   // A diffusion with drift mu and boundaries bs apart, from the share bias, after the time ndt; dec: 1 for the upper boundary.
   real wiener_diffusion_lpdf(real y, int dec, real mu, real bs, real ndt, real bias) {

@@ -1,11 +1,10 @@
-//! Mixtures: each response comes from one of two families of the table.
+//! Mixtures, in which each response comes from one of two families of the table.
 
 use std::sync::LazyLock;
 
 use super::{FAMILIES, Family, Link, Parameter, Response};
 use crate::error::{Error, Result};
 
-/// The share of the second family.
 const SHARE: Parameter = Parameter {
     name: "theta2",
     link: Link::Logit,
@@ -14,7 +13,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// All mixtures. Families are static, so this list is built once.
+/// Families are static, so this list is built once.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -25,7 +24,7 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether two families have the same responses, predictors on the same scale, and random numbers.
+/// Returns whether two families have the same responses, predictors on the same scale, and random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()
@@ -42,7 +41,7 @@ fn fit(first: &Family, second: &Family) -> bool {
         && first.is_of_logs() == second.is_of_logs()
 }
 
-/// The mixture of `first, second`.
+/// Returns the mixture of the two families in `parts`, which has the form `first, second`.
 ///
 /// # Errors
 /// Fails if there are not two families, or they cannot be mixed.
@@ -109,7 +108,6 @@ fn mixed(first: &'static Family, second: &'static Family) -> Family {
     }
 }
 
-/// A template with the parameters of one of the two families.
 fn numbered(family: &Family, template: &str, number: usize) -> String {
     let names = family.parameters.iter().map(|p| p.name).chain(["mu"]);
     names.fold(template.to_owned(), |text, name| {
@@ -117,7 +115,6 @@ fn numbered(family: &Family, template: &str, number: usize) -> String {
     })
 }
 
-/// The density and its random numbers.
 fn functions(first: &Family, second: &Family, arguments: &[String]) -> String {
     let (kind, y) = match first.is_discrete() {
         true => ("lpmf", "int"),

@@ -1,9 +1,9 @@
 //! Families of responses: one table of names, links, parameters, priors and densities.
 //!
-//! A density is a call to a Stan function. `{mu}` and the like are placeholders for parameters, `{trials}` for the
-//! number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits of
-//! categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software 80,
-//! 2017).
+//! A density is a call to a Stan function. Words in braces such as `{mu}` are placeholders for parameters, `{trials}`
+//! for the number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits
+//! of categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software
+//! 80, 2017).
 
 mod functions;
 mod mixture;
@@ -13,24 +13,24 @@ pub use table::FAMILIES;
 
 use crate::error::{Error, Result};
 
-/// A map from a linear predictor to a parameter.
+/// A map from a linear predictor η to a parameter μ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// η.
+    /// μ = η.
     Identity,
-    /// exp η.
+    /// μ = exp η.
     Log,
-    /// 1 / (1 + exp(−η)).
+    /// μ = 1 / (1 + exp(−η)).
     Logit,
-    /// Φ(η).
+    /// μ = Φ(η).
     Probit,
-    /// 1 − exp(−exp η).
+    /// μ = 1 − exp(−exp η).
     Cloglog,
-    /// 1 / η.
+    /// μ = 1 / η.
     Inverse,
-    /// η².
+    /// μ = η².
     Sqrt,
-    /// 2 atan η.
+    /// μ = 2 atan η.
     TanHalf,
 }
 
@@ -47,13 +47,13 @@ pub const LINKS: [(&str, Link); 8] = [
 ];
 
 impl Link {
-    /// The name of the link.
+    /// Returns the name of the link.
     pub fn name(self) -> &'static str {
         let row = LINKS.iter().find(|(_, link)| *link == self);
         row.map_or("identity", |(name, _)| name)
     }
 
-    /// The parameter as a function of the predictor, in Stan's syntax.
+    /// Returns the parameter as a function of the predictor `eta`, in Stan's syntax.
     pub fn inverse(self, eta: &str) -> String {
         match self {
             Self::Identity => eta.to_owned(),
@@ -67,14 +67,14 @@ impl Link {
         }
     }
 
-    /// The predictor for a mean.
+    /// Returns the predictor for a mean.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
             Self::Log => mean.ln(),
             Self::Logit => (mean / (1.0 - mean)).ln(),
-            // Initial values and prior locations need no more digits, so the logistic curve with the same slope at 1/2
-            // suffices.
+            // Initial values and prior locations do not need many digits, so the logistic curve with the same slope at
+            // 1/2 suffices.
             Self::Probit => (mean / (1.0 - mean)).ln() / 1.702,
             Self::Cloglog => (-(1.0 - mean).ln()).ln(),
             Self::Inverse => 1.0 / mean,
@@ -95,7 +95,7 @@ pub enum Response {
     NotNegative,
     /// Numbers between 0 and 1.
     Share,
-    /// Numbers from 0 to 1, with or without 1.
+    /// Numbers from 0 to 1, including 0.
     ShareWithEnds {
         /// Whether 1 is possible.
         one: bool,
@@ -104,23 +104,23 @@ pub enum Response {
     Angle,
     /// Integers of at least 0.
     Count,
-    /// Two values.
+    /// One of two values.
     Binary,
-    /// The number of successes among trials.
+    /// The number of successes in a number of trials.
     Trials,
-    /// Ordered categories.
+    /// One of several ordered categories.
     Ordinal,
-    /// Unordered categories.
+    /// One of several unordered categories.
     Nominal,
-    /// Counts per category, several in a row.
+    /// A count for each of several categories.
     Counts,
-    /// Shares of categories, which sum to 1 in each row.
+    /// Shares of several categories, which sum to 1 in each row.
     Shares,
     /// Several numbers, each with its own predictor.
     Several,
 }
 
-/// A parameter other than the mean.
+/// A parameter of a family other than the mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The name of the parameter.
@@ -129,41 +129,41 @@ pub struct Parameter {
     pub link: Link,
     /// The bounds in Stan's syntax, if the parameter has no formula.
     pub bounds: &'static str,
-    /// The prior, if the parameter has no formula. An empty prior marks a scale of the response, whose prior is
-    /// exponential with the mean of that scale.
+    /// The prior, if the parameter has no formula. An empty string marks a scale of the response, whose prior is
+    /// exponential with that scale as its mean.
     pub prior: &'static str,
-    /// The value, if the request gives neither a formula nor a number for the parameter. Otherwise it is estimated.
+    /// The default value, if the parameter is not estimated by default.
     pub fixed: Option<f64>,
 }
 
-/// A family.
+/// A family of response distributions.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// The name of the family.
     pub name: &'static str,
     /// The possible values of the response.
     pub response: Response,
-    /// Links of the mean, the default first.
+    /// The links of the mean. The first one is the default.
     pub links: &'static [Link],
     /// Parameters other than the mean.
     pub parameters: &'static [Parameter],
-    /// The density's name and arguments.
+    /// The name of the density's Stan function and its arguments.
     pub density: (&'static str, &'static str),
-    /// A density that takes the predictor `{eta}` directly, for one link.
+    /// For one link, the name and arguments of a density that takes the predictor `{eta}` directly.
     pub fused: Option<(Link, &'static str, &'static str)>,
     /// The mean of a response in Stan's syntax.
     pub mean: &'static str,
-    /// Stan functions that the density calls.
+    /// Definitions of Stan functions that the density calls.
     pub functions: &'static str,
-    /// The two families of a mixture.
+    /// The two families of a mixture, or empty for other families.
     pub parts: &'static [Family],
 }
 
 impl Family {
-    /// A family by its name, with an optional link in parentheses: `binomial(probit)`.
+    /// Parses the name of a family, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
-    /// Fails if the family does not exist, or it lacks the link.
+    /// Fails if the family does not exist, or if it does not support the link.
     pub fn parse(text: &str) -> Result<(&'static Self, Link)> {
         let (name, link) = match text.split_once('(') {
             Some((name, rest)) => {
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// The row of the table with this name, or with this name in another package.
+    /// Also accepts the name of the family in another package.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",
@@ -226,7 +226,7 @@ impl Family {
         }))
     }
 
-    /// The parameters that the formula of the mean predicts. `names` are the names of categories or of several
+    /// Returns the parameters that the formula of the mean predicts. `names` are the names of categories or of several
     /// responses.
     pub fn means(&self, names: &[String]) -> Vec<String> {
         let of = |name: &String| format!("mu_{name}");
@@ -238,34 +238,34 @@ impl Family {
         }
     }
 
-    /// Whether a parameter is the mean of a response, or of one of several responses.
+    /// Returns whether a parameter is the mean of a response, or of one of several responses.
     pub fn is_mean(&self, parameter: &str) -> bool {
         parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
     }
 
-    /// Whether a response is a number with one mean.
+    /// Returns whether a response is a number with one mean.
     pub fn has_one_mean(&self) -> bool {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Whether both families of a mixture have the same kind of predictor, so that they differ only in the order of
-    /// their intercepts.
+    /// Returns whether both families of a mixture have the same kind of predictor, so that they differ only in the
+    /// order of their intercepts.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }
 
-    /// Whether the program can draw responses.
+    /// Returns whether the program can draw responses.
     pub fn has_replicates(&self) -> bool {
         self.is_plain() || self.functions.contains("_rng(")
     }
 
-    /// Whether the family supports censored and truncated responses.
+    /// Returns whether the family supports censored and truncated responses.
     pub fn has_distribution_function(&self) -> bool {
         let numbers = !self.has_categories() && self.response != Response::Several;
         numbers && (self.is_plain() || self.functions.contains("_lccdf("))
     }
 
-    /// Whether values are integers.
+    /// Returns whether responses are integers.
     pub fn is_discrete(&self) -> bool {
         use Response::{Binary, Count, Counts, Nominal, Ordinal, Trials};
         matches!(
@@ -274,35 +274,35 @@ impl Family {
         )
     }
 
-    /// Whether the density is in Stan's library, which also has its distribution functions.
+    /// Returns whether the density is in Stan's library, which also has its distribution functions.
     pub fn is_plain(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// Whether responses are categories.
+    /// Returns whether responses are categories.
     pub fn has_categories(&self) -> bool {
         self.response == Response::Ordinal || self.has_logits()
     }
 
-    /// Whether each category except the first has its own predictor.
+    /// Returns whether each category except the first has its own predictor.
     pub fn has_logits(&self) -> bool {
         use Response::{Counts, Nominal, Shares};
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Whether a response has one column per category, or several responses have one column each.
+    /// Returns whether a response has one column per category, or several responses have one column each.
     pub fn has_columns(&self) -> bool {
         use Response::{Counts, Several, Shares};
         matches!(self.response, Counts | Shares | Several)
     }
 
-    /// Whether the predictor is the mean of logarithms.
+    /// Returns whether the predictor is the mean of logarithms.
     pub fn is_of_logs(&self) -> bool {
         let first = self.parts.first().unwrap_or(self);
         first.name.ends_with("lognormal")
     }
 
-    /// The name of the dimension along the columns of a response.
+    /// Returns the name of the dimension along the columns of a response.
     pub fn dimension(&self) -> &'static str {
         match self.response {
             Response::Several => "response",

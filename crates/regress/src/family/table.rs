@@ -1,11 +1,11 @@
-//! The families.
+//! The table of families.
 
 use super::functions as stan;
 use super::{Family, Link, Parameter, Response};
 
-/// Without a formula, priors of parameters are those of brms 2.22 (its function `def_dpar_prior`), with two exceptions.
-/// Scales of the response have exponential priors, as in rstanarm (its vignette on priors). Shapes have no gamma(0.01,
-/// 0.01) prior if that prior would concentrate near zero.
+/// The scale of a response. For parameters without a formula, the priors in this file are the priors of brms 2.22 (its
+/// function `def_dpar_prior`), with two exceptions. Scales of the response have exponential priors, as in rstanarm (its
+/// vignette on priors). Shapes have no gamma(0.01, 0.01) prior if that prior would concentrate near zero.
 const SIGMA: Parameter = Parameter {
     name: "sigma",
     link: Link::Log,
@@ -14,7 +14,6 @@ const SIGMA: Parameter = Parameter {
     fixed: None,
 };
 
-/// The shape of waiting times and of counts that are more dispersed than Poisson counts.
 const SHAPE: Parameter = Parameter {
     name: "shape",
     prior: "gamma(0.01, 0.01)",
@@ -39,7 +38,6 @@ const NU: Parameter = Parameter {
     ..SIGMA
 };
 
-/// The time before which no event is possible.
 const NDT: Parameter = Parameter {
     name: "ndt",
     bounds: "<lower=0, upper=min_y>",
@@ -66,7 +64,6 @@ const COUNTS: &[Link] = &[Link::Log, Link::Identity, Link::Sqrt];
 const SHARES: &[Link] = &[Link::Logit, Link::Probit, Link::Cloglog, Link::Identity];
 const LOGIT: &[Link] = &[Link::Logit];
 
-/// The default values of a family, which each row overrides.
 const USUAL: Family = Family {
     name: "",
     response: Response::Real,
@@ -79,7 +76,7 @@ const USUAL: Family = Family {
     parts: &[],
 };
 
-/// Every family.
+/// All families.
 pub const FAMILIES: &[Family] = &[
     Family {
         name: "gaussian",

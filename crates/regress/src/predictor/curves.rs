@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects over the rows.
+//! Smooths, Gaussian processes and monotonic effects over the rows of a frame.
 
 use super::{BOUNDARY, Maker, Monotonic, Penalised, Predictor, Process, SmoothState};
 use crate::error::Result;
@@ -6,10 +6,9 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Number of knots of a smooth of one column, and of each column of a smooth of two, as in mgcv.
+/// Number of knots of a smooth of one column, and number of knots per column of a smooth of two columns, as in mgcv.
 const KNOTS: (usize, usize) = (10, 5);
 
-/// The number of eigenfunctions of a Gaussian process.
 const FUNCTIONS: usize = 20;
 
 impl Maker<'_, '_> {
@@ -23,7 +22,6 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// A smooth of one column, estimated or stored.
     fn one(&mut self, call: &Expr, key: &str, x: &[f64], k: usize, cyclic: bool) -> Result<Smooth> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());
@@ -42,7 +40,6 @@ impl Maker<'_, '_> {
         Ok(smooth)
     }
 
-    /// Rejects a requested number of functions that exceeds the number of distinct values of the column.
     fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
         let Kind::Call(name, arguments) = &call.kind else {
             return Ok(());
@@ -89,7 +86,7 @@ impl Maker<'_, '_> {
         let key = format!("{}:{call}", made.parameter);
         let smooth = self.one(call, &key, &x, k, cyclic)?;
         let (line, columns) = (smooth.line(&x), smooth.penalised(&x));
-        // The name suffix of each part, and the factor of each row.
+        // The suffix of the name of each part, and the factor of each row.
         let mut parts: Vec<(String, Option<Vec<f64>>)> = vec![(String::new(), None)];
         if let Some(by) = argument(arguments, &["by"], usize::MAX) {
             parts = match self.evaluator.value(by)? {

@@ -12,39 +12,38 @@ use crate::syntax::{Argument, Expr, Kind};
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// Intrinsic (Besag, York and Mollié, Annals of the Institute of Statistical Mathematics 43, 1991).
+    /// An intrinsic field (Besag, York and Mollié, Annals of the Institute of Statistical Mathematics 43, 1991).
     Intrinsic,
     /// A mixture of an intrinsic field and independent effects (Riebler, Sørbye, Simpson and Rue, Statistical Methods
     /// in Medical Research 25, 2016).
     Mixed,
-    /// Proper, with a parameter for the strength of dependence.
+    /// A proper field, with a parameter for the strength of dependence.
     Proper,
 }
 
-/// The types by their names in formulas.
 const KINDS: [(&str, FieldKind); 3] = [
     ("icar", FieldKind::Intrinsic),
     ("bym2", FieldKind::Mixed),
     ("escar", FieldKind::Proper),
 ];
 
-/// A map. Regions are ordered by connected component, and regions without neighbours come last.
+/// A map of regions, which are ordered by connected component. Regions without neighbours come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldState {
     /// The number of the first region in the file, 0 or 1.
     first: usize,
-    /// The position of each region in that order.
+    /// The position of each region in the order of the map.
     places: Vec<usize>,
-    /// Sizes of the connected components, without regions that have no neighbour.
+    /// The sizes of the connected components with at least two regions.
     pub parts: Vec<usize>,
-    /// Pairs of neighbours by their positions.
+    /// Pairs of neighbours, as positions.
     pub edges: Vec<(usize, usize)>,
 }
 
-/// A field over the rows.
+/// A field over the rows of a frame.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The column of regions.
+    /// The name of the column of regions.
     pub name: String,
     /// The type of the field.
     pub kind: FieldKind,
@@ -98,12 +97,12 @@ impl FieldState {
         }
     }
 
-    /// Number of regions.
+    /// Returns the number of regions.
     pub fn regions(&self) -> usize {
         self.places.len()
     }
 
-    /// The region numbers of the table, by position.
+    /// Returns the numbers of the regions in the table, by position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -112,7 +111,7 @@ impl FieldState {
         labels
     }
 
-    /// The number of neighbours at each position.
+    /// Returns the number of neighbours at each position.
     pub fn degrees(&self) -> Vec<f64> {
         let mut degrees = vec![0.0; self.places.len()];
         for (a, b) in &self.edges {
@@ -122,10 +121,10 @@ impl FieldState {
         degrees
     }
 
-    /// By position, the geometric mean of the variances of an intrinsic field over its component (Sørbye and Rue,
-    /// Spatial Statistics 8, 2014). Dividing by its square root gives the field variances of about 1. It is 1 for
-    /// regions without neighbours (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26,
-    /// 2018).
+    /// Returns, for each position, the geometric mean of the variances of an intrinsic field over the position's
+    /// component (Sørbye and Rue, Spatial Statistics 8, 2014). A field divided by the square root of this mean has
+    /// variances of about 1. The mean is 1 for regions without neighbours (Freni-Sterrantino, Ventrucci and Rue,
+    /// Spatial and Spatio-temporal Epidemiology 26, 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
         let mut start = 0;
@@ -139,7 +138,7 @@ impl FieldState {
                 precision[a][b] -= 1.0;
                 precision[b][a] -= 1.0;
             }
-            // With the projector onto constants added, the inverse is the field's generalised inverse plus the
+            // If the projector onto constants is added, the inverse is the field's generalised inverse plus the
             // projector.
             let share = 1.0 / *size as f64;
             precision.iter_mut().flatten().for_each(|q| *q += share);
@@ -152,8 +151,8 @@ impl FieldState {
         found
     }
 
-    /// Eigenvalues of the adjacency matrix with each row and column divided by the root of its number of neighbours.
-    /// The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
+    /// Returns the eigenvalues λ of the adjacency matrix, after division of each row and column by the square root of
+    /// its number of neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();
@@ -168,7 +167,7 @@ impl FieldState {
 }
 
 impl Maker<'_, '_> {
-    /// `car("map.graph", gr = region, type = "bym2")`.
+    /// Adds the field of a term such as `car("map.graph", gr = region, type = "bym2")` to a predictor.
     pub(super) fn field(
         &mut self,
         call: &Expr,

@@ -1,4 +1,4 @@
-//! Group effects over the rows.
+//! Group effects over the rows of a frame.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,13 @@ use crate::design::{Design, design};
 use crate::error::{Error, Result};
 use crate::evaluate::{Value, argument};
 use crate::formula::{GROUPING, Group, MEMBERSHIP};
-use crate::frame::{Column, Factor};
+use crate::frame::{Factor, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The levels of several columns, and the weight of each in every row.
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
-    /// The groups of a term: one grouping, or one for each level of `by` in `gr(g, by = z)`.
+    /// The result is one grouping, or one for each level of `by` in `gr(g, by = z)`.
     pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Groups>> {
         let (found, weights) = match group.factors.as_slice() {
             [only] => match &only.kind {
@@ -40,8 +39,8 @@ impl Maker<'_, '_> {
         )?])
     }
 
-    /// The groups of `gr(g, by = z)`: separate groups for each level of z, with columns that are zero in the rows of
-    /// other levels.
+    /// The groups of `gr(g, by = z)` are separate for each level of z, and their columns are zero in the rows of other
+    /// levels.
     fn by_levels(
         &mut self,
         group: &Group,
@@ -132,10 +131,10 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// The levels of a column. Unlike factors, groups may have levels that are not in the fit.
+    /// Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
-            if let Some(Column::Factor(found)) = self.evaluator.frame.column(name) {
+            if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {
                 return Ok(found.clone());
             }
             return Ok(Factor::of_numbers(&self.evaluator.numbers(factor)?));
@@ -146,7 +145,6 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// The combinations of levels of several columns.
     pub(super) fn combined(&mut self, factors: &[Expr]) -> Result<Factor> {
         let mut labels: Vec<Option<String>> = Vec::new();
         for factor in factors {
@@ -164,7 +162,8 @@ impl Maker<'_, '_> {
         Ok(Factor::of_words(&labels))
     }
 
-    /// The levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each, which sum to 1 in every row.
+    /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each column. The
+    /// weights of a row sum to 1.
     fn memberships(&mut self, call: &Expr, arguments: &[Argument]) -> Result<Memberships> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {
@@ -173,7 +172,7 @@ impl Maker<'_, '_> {
                     &strange.value,
                     format!("{MEMBERSHIP}() has no such argument"),
                 )
-                .help("it needs columns, and weights = cbind(v, w)"));
+                .help("it takes grouping columns and, optionally, weights = cbind(v, w)"));
         }
         let columns: Vec<&Expr> = (arguments.iter().filter(|a| a.name.is_none()))
             .map(|a| &a.value)

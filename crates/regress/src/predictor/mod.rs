@@ -19,10 +19,10 @@ pub use field::{Field, FieldKind, FieldState};
 pub use series::Series;
 pub use unknown::{Unknown, UnknownTerm};
 
-/// The state that a fit stores for new rows.
+/// State that a fit stores for predictions at new rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
-    /// The states of calls and of columns of words.
+    /// The states of function calls and of columns of words.
     pub states: crate::evaluate::States,
     /// The levels of each grouping, keyed by its name.
     pub groups: std::collections::BTreeMap<String, Vec<String>>,
@@ -40,9 +40,9 @@ pub enum SmoothState {
     One(Smooth),
     /// A smooth of two columns.
     Two(Product),
-    /// A Gaussian process: the centre and half the range of the column.
+    /// A Gaussian process, with the centre and half the range of its column.
     Process([f64; 2]),
-    /// The number of steps of a monotonic effect.
+    /// A monotonic effect, with its number of steps.
     Steps(usize),
 }
 
@@ -51,7 +51,7 @@ pub enum SmoothState {
 pub struct Groups {
     /// The grouping as written in the formula.
     pub name: String,
-    /// The levels of the fit.
+    /// The levels in the fit.
     pub levels: Vec<String>,
     /// Levels that occur in these rows but not in the fit.
     pub new_levels: Vec<String>,
@@ -59,29 +59,29 @@ pub struct Groups {
     pub members: Vec<Member>,
     /// The columns whose effects differ between groups.
     pub design: Design,
-    /// Standard deviations of these columns, 1 for an intercept.
+    /// The standard deviation of each of these columns, or 1 for an intercept.
     pub spreads: Vec<f64>,
-    /// Whether effects are correlated.
+    /// Whether the effects of a group are correlated.
     pub correlated: bool,
-    /// The shared name of correlated effects of several parameters.
+    /// The name that correlated effects of several parameters share.
     pub shared: Option<String>,
 }
 
-/// One level of each row.
+/// One level for each row.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The index of each row's level, counted from 0. New levels follow the levels of the fit.
+    /// The index of each row's level, from 0. New levels follow the levels of the fit.
     pub index: Vec<usize>,
-    /// The weight of each row's effect, or `None` if all are one.
+    /// The weight of each row's effect, or `None` if all weights are one.
     pub weights: Option<Vec<f64>>,
 }
 
-/// Functions with a common scale: the penalised part of a smooth.
+/// Functions with a common scale, which form the penalised part of a smooth.
 #[derive(Clone, Debug)]
 pub struct Penalised {
     /// The term as printed.
     pub name: String,
-    /// The columns.
+    /// The values of the functions over the rows.
     pub columns: Vec<Vec<f64>>,
 }
 
@@ -91,9 +91,9 @@ pub struct Penalised {
 pub struct Process {
     /// The term as printed.
     pub name: String,
-    /// The eigenfunctions.
+    /// The values of the eigenfunctions over the rows.
     pub columns: Vec<Vec<f64>>,
-    /// Square roots of their eigenvalues.
+    /// Square roots of the eigenvalues.
     pub frequencies: Vec<f64>,
 }
 
@@ -108,10 +108,10 @@ pub struct Monotonic {
     pub count: usize,
 }
 
-/// A linear predictor.
+/// The linear predictor of a parameter.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// The parameter that it predicts.
+    /// The name of the parameter.
     pub parameter: String,
     /// Whether the predictor has an intercept.
     pub intercept: bool,
@@ -121,19 +121,19 @@ pub struct Predictor {
     pub groups: Vec<Groups>,
     /// The sum of the offsets.
     pub offset: Option<Vec<f64>>,
-    /// Penalised parts of smooths.
+    /// The penalised parts of smooths.
     pub smooths: Vec<Penalised>,
     /// Gaussian processes.
     pub processes: Vec<Process>,
     /// Monotonic effects.
     pub monotonic: Vec<Monotonic>,
-    /// Effects of columns with unknown values: `me()`, `mi()`.
+    /// The effects of columns with unknown values, `me()` and `mi()`.
     pub unknown: Vec<UnknownTerm>,
-    /// An autoregression of residuals. Rows without a response have none.
+    /// An autoregression of residuals. Rows without a response have no residual.
     pub series: Option<Series>,
     /// A Markov field over a map.
     pub field: Option<Field>,
-    /// A function of columns and of parameters with their own predictors, instead of a sum.
+    /// A function of columns and of parameters with their own predictors, which replaces the sum.
     pub computed: Option<Calculation>,
 }
 
@@ -142,9 +142,9 @@ pub struct Predictor {
 pub struct Calculation {
     /// The function.
     pub value: Expr,
-    /// The text of its formula.
+    /// The text of the formula.
     pub text: String,
-    /// The columns of the function.
+    /// The columns that the function uses, with their names.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
@@ -157,15 +157,15 @@ pub const BOUNDARY: f64 = 1.5;
 
 /// Builds predictors from terms.
 pub struct Maker<'a, 'b> {
-    /// Evaluates expressions over the rows.
+    /// The evaluator of expressions over the rows.
     pub evaluator: Evaluator<'b>,
-    /// The levels of groupings.
+    /// The levels of groupings, keyed by name.
     pub groups: &'a mut std::collections::BTreeMap<String, Vec<String>>,
-    /// Smooths.
+    /// The smooths, keyed by parameter and call.
     pub smooths: &'a mut std::collections::BTreeMap<String, SmoothState>,
-    /// Maps.
+    /// The maps, keyed by file name.
     pub fields: &'a mut std::collections::BTreeMap<String, FieldState>,
-    /// Columns with unknown values, of all predictors.
+    /// The columns with unknown values, of all predictors.
     pub unknowns: &'a mut Vec<Unknown>,
     /// The coding of factors.
     pub contrasts: Contrasts,
@@ -176,7 +176,7 @@ impl Maker<'_, '_> {
         Error::at(self.evaluator.text, expr.span, message)
     }
 
-    /// The predictor of a parameter.
+    /// Builds the predictor of a parameter.
     ///
     /// # Errors
     /// Fails if a term cannot be evaluated.
@@ -282,7 +282,6 @@ impl Maker<'_, '_> {
     }
 }
 
-/// The arguments of a special term, for messages.
 fn takes(name: &str) -> &'static str {
     match name {
         "t2" => "two columns",

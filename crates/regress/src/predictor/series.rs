@@ -1,19 +1,20 @@
-//! Autoregressions of residuals over the rows.
+//! Autoregressions of residuals over the rows of a frame.
 
 use super::{Maker, Predictor};
 use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Residuals that depend on earlier residuals.
+/// An autoregression, in which residuals depend on earlier residuals.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For each lag from 1 and each row, the index of the row that many steps earlier, if it exists.
+    /// For each lag from 1 and each row, the index of the row that precedes it by the lag, if there is one.
     pub lags: Vec<Vec<Option<usize>>>,
 }
 
 impl Maker<'_, '_> {
-    /// `ar(time, gr = g, p = 1)`: rows in the order of `time`, or of the table, within each series.
+    /// Adds the autoregression of `ar(time, gr = g, p = 1)` to a predictor. Within each series, rows are in the order
+    /// of `time`, or of the table.
     pub(super) fn series(
         &mut self,
         call: &Expr,

@@ -3,19 +3,19 @@
 use super::{Maker, Predictor};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::frame::Column;
+use crate::frame::FrameColumn;
 use crate::syntax::{Expr, Kind};
 
 /// A column whose values are parameters, in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
-    /// The column.
+    /// The name of the column.
     pub name: String,
-    /// The observed values. Missing values are replaced by the mean of the others.
+    /// The observed values. The mean of these replaces missing values.
     pub values: Vec<f64>,
-    /// The rows without a value.
+    /// The indices of the rows without a value.
     pub missing: Vec<usize>,
-    /// Standard errors of the values if they are measurements.
+    /// The standard errors of the values, if the values are measurements.
     pub errors: Option<Vec<f64>>,
 }
 
@@ -24,14 +24,14 @@ pub struct Unknown {
 pub struct UnknownTerm {
     /// The term as printed.
     pub name: String,
-    /// The column's name.
+    /// The name of the column.
     pub column: String,
     /// The standard deviation of the observed values.
     pub spread: f64,
 }
 
 impl Maker<'_, '_> {
-    /// `me(x, sd)`: a measurement with known standard errors.
+    /// Adds the effect of `me(x, sd)`, a measurement with known standard errors.
     pub(super) fn measured(
         &mut self,
         call: &Expr,
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// `mi(x)`: a column whose missing values are imputed.
+    /// Adds the effect of `mi(x)`, a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,
@@ -77,7 +77,7 @@ impl Maker<'_, '_> {
             Kind::Name(name) => self.evaluator.frame.column(name),
             _ => None,
         };
-        let Some(Column::Numbers(x)) = found else {
+        let Some(FrameColumn::Numbers(x)) = found else {
             return Err(self
                 .error(column, "mi() needs a column of numbers")
                 .help("add a column to the table, and its formula: 'column | mi() ~ …'"));

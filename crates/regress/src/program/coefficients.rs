@@ -4,7 +4,7 @@ use super::linear::times;
 use super::{Block, Writer};
 use crate::prior::Given;
 
-/// Coefficients with their priors. Those with the default prior form one vector.
+/// Writes coefficients with their priors. Coefficients with the default prior form one vector.
 pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str, of_mean: bool) {
     let b = format!("b{s}");
     let size = match unit {
@@ -59,12 +59,12 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
     }
 }
 
-/// Coefficients in units of `size` under a joint prior: a regularised horseshoe (Piironen and Vehtari, Electronic
-/// Journal of Statistics 11, 2017), or a prior of R² and its shares (Zhang, Naughton, Bondell and Reich, Journal of the
-/// American Statistical Association 117, 2022).
+/// Writes coefficients in units of `size` under a joint prior: a regularised horseshoe (Piironen and Vehtari,
+/// Electronic Journal of Statistics 11, 2017), or a prior of R² and its shares (Zhang, Naughton, Bondell and Reich,
+/// Journal of the American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
-    // Both are relative to the residual standard deviation if the model has one.
+    // Both priors are relative to the residual standard deviation if the model has one.
     let residual = match of_mean.then(|| residual(writer)).flatten() {
         Some(sigma) => format!("{sigma} * "),
         None => String::new(),
@@ -133,7 +133,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// The residual standard deviation in units of the response's, if all rows share one.
+/// Returns the residual standard deviation in units of the response's standard deviation, if all rows share one.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain

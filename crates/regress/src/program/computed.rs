@@ -1,11 +1,10 @@
-//! Nonlinear formulas: functions of columns and of parameters with their own formulas.
+//! Nonlinear formulas in a program: functions of columns and of parameters with their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
 use crate::predictor::{Calculation, Predictor};
 use crate::syntax::{Expr, Kind, is_constant};
 
-/// Functions of one number that a formula can call, with their names in Stan.
 const FUNCTIONS: [(&str, &str); 22] = [
     ("exp", "exp"),
     ("log", "log"),
@@ -31,7 +30,7 @@ const FUNCTIONS: [(&str, &str); 22] = [
     ("pnorm", "Phi"),
 ];
 
-/// Declares the columns of a formula, and rejects functions and operators that are not supported.
+/// Declares the columns of a formula, and checks that its functions and operators are supported.
 ///
 /// # Errors
 /// Fails if the formula calls an unknown function, or uses an operator that does not apply to numbers.
@@ -44,7 +43,7 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Rejects a parameter of a nonlinear formula without a prior, because the data do not determine its scale.
+/// Checks that a parameter of a nonlinear formula has a prior, because the data do not determine its scale.
 ///
 /// # Errors
 /// Fails if a parameter has no prior.
@@ -91,7 +90,7 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
     Ok(())
 }
 
-/// The function in Stan's syntax.
+/// Returns the function in Stan's syntax.
 pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
     let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
     Some(match is_vector {
@@ -104,7 +103,7 @@ fn column(writer: &mut Writer<'_>, name: &str) -> String {
     format!("x_{}", writer.identifier(name))
 }
 
-/// An expression in Stan's syntax, and whether its value differs by row.
+/// Returns an expression in Stan's syntax, and whether its value differs by row.
 fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
     let error = |message: String| Error::at(&calculation.text, expr.span, message);
     Ok(match &expr.kind {

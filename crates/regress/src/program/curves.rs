@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects: declarations and priors.
+//! Smooths, Gaussian processes and monotonic effects in a program: declarations and priors.
 
 use super::linear::{prior, scales, suffix, times, unit};
 use super::{Block, Writer};
@@ -49,12 +49,12 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// Length scales in units of half the column's range. One percent of the mass is below 0.12, where twenty functions
-/// become too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and one percent is above 2.3, more
-/// than the whole range.
+/// Prior of length scales, in units of half the column's range. One percent of the mass is below 0.12, where twenty
+/// functions become too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and one percent is above
+/// 2.3, more than the whole range.
 const LENGTH: &str = "inv_gamma(3, 1)";
 
-/// Gaussian processes.
+/// Writes the Gaussian processes of a predictor.
 pub fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.processes.is_empty() {
         return;
@@ -127,7 +127,7 @@ pub fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// Monotonic effects.
+/// Writes the monotonic effects of a predictor.
 pub fn monotonic(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.monotonic.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Markov fields over maps.
+//! Markov fields over maps in a program.
 
 use super::linear::{prior, scales, suffix, unit};
 use super::{Block, Writer};
@@ -61,7 +61,8 @@ fn edges(writer: &mut Writer<'_>, field: &Field, s: &str) {
     writer.ints(&format!("edge2{s}"), &kind, second, "the other");
 }
 
-/// A field of unit scale that sums to 0 over every component of the map. Regions without neighbours are independent.
+/// Writes a field of unit scale that sums to 0 over every component of the map. Regions without neighbours are
+/// independent. Returns the name of the field.
 fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let mut names = Vec::new();
     for (at, size) in field.map.parts.iter().enumerate() {
@@ -93,7 +94,6 @@ fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("zcar{s}")
 }
 
-/// A mixture of an intrinsic field, scaled to unit variance, and independent effects.
 fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let z = intrinsic(writer, field, s);
     let roots = field.map.variances().iter().map(|v| v.sqrt()).collect();
@@ -115,7 +115,6 @@ fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("(sqrt({rho}) * {z} ./ size_car{s} + sqrt(1 - {rho}) * ucar{s})")
 }
 
-/// A field with a strength of dependence below 1.
 fn proper(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     writer.vector(
         &format!("degree_car{s}"),

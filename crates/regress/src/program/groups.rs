@@ -1,11 +1,11 @@
-//! Group effects: declarations and priors.
+//! Group effects in a program: declarations and priors.
 
 use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// Writes the effects of groups, which are normal around zero with the groups' standard deviations. They have the units
-/// of the standard deviations. The fit recognises these statements and chooses their centring.
+/// The effects are normal around zero with the groups' standard deviations. They are written in the units of these
+/// standard deviations. The fit recognises these statements and chooses their centring.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
@@ -58,7 +58,7 @@ fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard:
     }
 }
 
-/// Group effects.
+/// Writes the group effects of one grouping.
 pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     let s = suffix(writer, predictor);
     let unit = &unit(writer, predictor);
@@ -176,13 +176,10 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 
 /// Effects of one parameter that are correlated with effects of other parameters.
 pub struct Part {
-    /// The suffix of its variables.
     g: String,
-    /// The printed names of its effects among those of other parameters.
+    /// The printed names of the effects, next to the effects of other parameters.
     labels: Vec<String>,
-    /// The unit of its effects.
     size: Option<String>,
-    /// The number of groups.
     groups: String,
 }
 
@@ -195,7 +192,6 @@ impl Part {
     }
 }
 
-/// The concatenated standard deviations of all parts.
 fn appended(all: &[String]) -> String {
     match all {
         [one] => one.clone(),
@@ -204,7 +200,6 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// The indices of each part's effects among those of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {
@@ -219,7 +214,7 @@ fn places(parts: &[Part]) -> Vec<String> {
     parts.iter().map(place).collect()
 }
 
-/// Correlated effects of several parameters. It must follow the declarations of all of them.
+/// Writes correlated effects of several parameters, all of which must be declared before.
 pub fn joint(writer: &mut Writer<'_>) {
     for (shared, parts) in std::mem::take(&mut writer.joint) {
         let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
@@ -265,7 +260,7 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// Writes the correlated effects of `new` new groups of several parameters, after those of the fit.
+/// Writes the correlated effects of `new` new groups of several parameters, after the effects of the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
@@ -291,7 +286,7 @@ pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     writer.line(Block::Generated, declared + &body + "}");
 }
 
-/// The variables with each row's groups and their weights.
+/// Returns the variables that contain each row's groups and their weights.
 pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     if groups.members.len() == 1 {
         return vec![(format!("i_{own}"), None)];
@@ -301,7 +296,6 @@ pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     names.collect()
 }
 
-/// The printed name of an intercept.
 fn plain_intercept(name: &str) -> String {
     match name {
         "(Intercept)" => "Intercept".to_owned(),
@@ -309,7 +303,6 @@ fn plain_intercept(name: &str) -> String {
     }
 }
 
-/// Names of the pairs of effects.
 fn pairs(names: &[String]) -> Vec<String> {
     let pairs = (1..names.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
     pairs
@@ -326,7 +319,6 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
     text + "}"
 }
 
-/// Writes the columns that group effects multiply, if there are columns other than the intercept.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
     let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {

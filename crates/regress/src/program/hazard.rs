@@ -1,4 +1,4 @@
-//! Baseline hazards: weighted sums of functions of time, with weights that sum to 1.
+//! Baseline hazards in a program, which are weighted sums of functions of time with weights that sum to 1.
 
 use super::{Block, Writer};
 
@@ -30,7 +30,7 @@ pub fn declare(writer: &mut Writer<'_>) {
         .note("sbhaz", "dirichlet(1, ..., 1)".to_owned(), false);
 }
 
-/// The lines that sum the baseline hazard at each time.
+/// Returns the lines that sum the baseline hazard at each time.
 pub fn lines(writer: &Writer<'_>) -> Vec<String> {
     match writer.regression.observed.hazards {
         Some(_) => vec![

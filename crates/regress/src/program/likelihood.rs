@@ -7,8 +7,8 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Largest number of rows for which the program computes R². Computing it needs a pass over all rows for every draw,
-/// which at 100 000 rows took half as long as the fit.
+/// Largest number of rows for which the program computes R². This computation needs a pass over all rows for every
+/// draw. At 100 000 rows this pass took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response, the parameters of the family that have no formula, and the density.
@@ -118,7 +118,7 @@ fn response(writer: &mut Writer<'_>) {
             "weights",
             "vector<lower=0>[N]",
             weights.clone(),
-            "how often each row counts",
+            "weight of each row in the log likelihood",
         );
     }
     if let Some(censored) = &observed.censored {
@@ -179,7 +179,7 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     let given = writer.priors.find(&[name]).is_some();
     writer.shown.push(name.to_owned());
     if is_scale && !given {
-        // The parameter has no units, so its prior does not depend on them.
+        // The parameter has no units, so its prior does not depend on units.
         writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
         writer.line(
             Block::Derived,
@@ -233,7 +233,6 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     writer.shown.insert(0, "thresholds".to_owned());
 }
 
-/// The name of the thresholds for predictors around the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
     match writer.regression.predictors.first().is_some_and(is_centred) {
         true => "thresholds_at_means".to_owned(),
@@ -241,7 +240,6 @@ fn thresholds_name(writer: &Writer<'_>) -> String {
     }
 }
 
-/// The name of the vector that accumulates a predictor.
 fn vector_of(predictor: &Predictor, link: Link) -> String {
     match (predictor.parameter.as_str(), link) {
         ("mu", Link::Identity) => "mu".to_owned(),
@@ -250,7 +248,7 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// The lines that compute all predictors, and the parameters of these predictors.
+/// Returns the lines that compute all predictors, and the family's parameters with these predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
@@ -293,13 +291,11 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// The predictor of a category.
 fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     let category = predictor.parameter.strip_prefix("mu_").unwrap_or("");
     format!("eta_{}", writer.identifier(category))
 }
 
-/// Whether the density takes the predictor directly.
 fn is_fused(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     regression
@@ -308,7 +304,6 @@ fn is_fused(writer: &Writer<'_>) -> bool {
         .is_some_and(|(link, _, _)| link == regression.link)
 }
 
-/// A template with its placeholders replaced, for one row or for all.
 fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
@@ -350,7 +345,6 @@ fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     text
 }
 
-/// The density of the fit and its arguments.
 fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     let family = writer.regression.family;
     match family.fused.filter(|_| is_fused(writer)) {
@@ -359,7 +353,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// The log likelihood of row n, including censoring and bounds, between `into` and `close`.
+/// Returns statements that compute the log likelihood of row n, including censoring and bounds. `into` and `close`
+/// enclose each value.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -373,7 +368,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let [lower, upper] = observed.bounds;
     let (plain, plain_arguments) = regression.family.density;
     let plain_arguments = filled(writer, plain_arguments, true);
-    // The distribution function below an integer excludes it.
+    // For integers, P(Y < bound) is the distribution function at bound − 1.
     let before = |bound: f64| {
         if regression.family.is_discrete() {
             bound - 1.0
@@ -407,7 +402,6 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// The predictors of row n, for each category except the first, or for each response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
@@ -417,7 +411,6 @@ fn means(writer: &mut Writer<'_>) -> String {
     rest.join(", ")
 }
 
-/// The statement of the likelihood.
 fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let observed = &regression.observed;
@@ -439,14 +432,14 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// A replicated response of row n.
+/// Returns the expression that draws a replicated response of row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let (name, arguments) = match regression.family.response {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    // The reached boundary is random too.
+    // The boundary that the diffusion reaches is random, too.
     let arguments = filled(writer, &arguments.replace("{dec}, ", ""), true);
     match regression.family.response {
         Response::Counts => format!("{name}_rng({arguments}, trials[n])"),
@@ -454,7 +447,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
     }
 }
 
-/// The mean of row n, or `None` for categories and several responses.
+/// Returns the expression for the mean of row n, or `None` for categories and several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     let family = writer.regression.family;
     match family.has_categories() || family.has_columns() {
@@ -463,8 +456,8 @@ pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     }
 }
 
-/// The lines that compute the means of several responses in row n, or the probabilities of its categories. Ordered
-/// categories use their density.
+/// Returns the lines that compute the means of several responses in row n, or the probabilities of its categories.
+/// Ordered categories use their density.
 pub fn categories(writer: &mut Writer<'_>) -> String {
     let means = means(writer);
     match writer.regression.family.response {
@@ -479,7 +472,7 @@ pub fn categories(writer: &mut Writer<'_>) -> String {
     format!("for (c in 1 : C) {{\n  expected[n, c] = exp({name}_lpmf(c | {arguments}));\n}}")
 }
 
-/// The declaration of replicates.
+/// Returns the declaration of replicates.
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     match writer.regression.family.response {
         Response::Counts => format!("array[N, C] int {name};"),

@@ -1,4 +1,4 @@
-//! Linear predictors: declarations, priors and sums.
+//! Linear predictors in a program: declarations, priors and sums.
 
 use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::family::Response;
 use crate::predictor::{IMPUTED, Predictor};
 
-/// The suffix of a predictor's parameters, which is empty for the mean.
+/// Returns the suffix of a predictor's parameters, which is empty for the mean.
 pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.as_str() {
         "mu" => String::new(),
         name => match name.strip_prefix("mu_") {
-            // The parameter is a category.
+            // The parameter is the predictor of a category.
             Some(category) => format!("_{}", writer.identifier(category)),
             None => match name.strip_prefix(IMPUTED) {
                 Some(column) => format!("_{}", writer.identifier(column)),
@@ -26,7 +26,8 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// The unit of a predictor's coefficients: the standard deviation of the response or of the imputed column, or none.
+/// Returns the unit of a predictor's coefficients, which is the standard deviation of the response or of the imputed
+/// column, or 1.
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
         Some(column) => format!("spread_{}", writer.identifier(column)),
@@ -37,7 +38,6 @@ pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// A statistic of the response, or of one of several responses.
 fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
     let categories = writer.regression.observed.categories.iter();
     let own = predictor.parameter.strip_prefix("mu_");
@@ -51,7 +51,7 @@ fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String
     }
 }
 
-/// Whether the mean has the units of the response.
+/// Returns whether the mean has the units of the response.
 pub fn has_unit(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     let numbers = matches!(
@@ -70,7 +70,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
         && !regression.family.is_of_logs()
 }
 
-/// The product of `by` and a unit, in Stan's syntax.
+/// Returns the product of `by` and a unit, in Stan's syntax.
 pub fn times(by: &str, unit: &str) -> String {
     match (by, unit) {
         (by, "1") => by.to_owned(),
@@ -117,7 +117,6 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the family has a parameter that is a scale of the response.
 fn has_scale_parameters(writer: &Writer<'_>) -> bool {
     writer
         .regression
@@ -127,7 +126,7 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Adds a prior under its printed name.
+/// Writes a prior under its printed name. `usual` is the default. Returns whether the user specified the prior.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -137,7 +136,6 @@ pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -
     is_given
 }
 
-/// Declares the intercept and the columns.
 fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let s = suffix(writer, predictor);
     let unit = &unit(writer, predictor);
@@ -225,7 +223,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
-    // Initial values of parameters without units: the mean at the response's mean, and a scale at its standard
+    // Initial values of parameters without units are the mean at the response's mean, and a scale at its standard
     // deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
@@ -282,12 +280,13 @@ fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &st
     writer.line(Block::Derived, format!("real {name} = y_mean + {value};"));
 }
 
-/// Whether the predictor uses columns minus their means.
+/// Returns whether the predictor uses columns minus their means.
 pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }
 
-/// The difference between the intercept at the means of the columns and the intercept at zero; nothing without columns.
+/// Returns the difference between the intercept at the means of the columns and the intercept at zero. Returns `None`
+/// without columns.
 pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     let s = suffix(writer, predictor);
     let mut terms = Vec::new();
@@ -301,7 +300,8 @@ pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" - "))
 }
 
-/// Declares positive parameters with names, in units of the data if they have any: `sd_g`, `sds`. Returns their unit.
+/// Declares positive parameters with names such as `sd_g` or `sds`, in units of the data if they have any. Returns
+/// their unit.
 pub fn scales(
     writer: &mut Writer<'_>,
     name: &str,
@@ -361,7 +361,7 @@ pub fn scales(
     Some(size)
 }
 
-/// The lines that accumulate a predictor in a vector with this name.
+/// Returns the lines that accumulate a predictor in the vector `name`.
 pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let s = suffix(writer, predictor);
     let ordinal =

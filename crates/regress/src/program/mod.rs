@@ -1,4 +1,4 @@
-//! A regression as a Stan program with its data, commented as a careful statistician would write it.
+//! Writes a regression as a Stan program with its data and with comments for the reader.
 //!
 //! Columns are centred at their means, parameters are in the units of the data, group effects are standardised, and
 //! every prior is visible in the program.
@@ -37,24 +37,25 @@ use crate::prior::{Priors, Used};
 use crate::regression::Regression;
 use writer::{Block, Writer};
 
-/// A program, its data, and the meaning of its parameters.
+/// A program, its data, and the names of its parameters' dimensions.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The program.
+    /// The source text of the program.
     pub text: String,
-    /// The program for `lprior`, the log density of the priors at the parameters, with the same data.
+    /// The source text of the program that computes `lprior`, the log density of the priors at the parameters. It has
+    /// the same data.
     pub log_prior: String,
     /// The data of the program.
     pub data: DataSet,
-    /// Names of dimensions and their labels.
+    /// The names of dimensions and their labels.
     pub coordinates: Coordinates,
     /// The priors that the program uses.
     pub priors: Vec<Used>,
-    /// The variables to report, in order. Other variables are intermediate.
+    /// The variables to report, in order. Other variables are intermediate results.
     pub shown: Vec<String>,
 }
 
-/// The program of a regression.
+/// Writes the program of a regression.
 ///
 /// # Errors
 /// Fails if a prior has no target in the model.
@@ -78,7 +79,6 @@ pub fn program(regression: &Regression) -> Result<Program> {
     })
 }
 
-/// The comment at the top of the program.
 fn heading(regression: &Regression) -> String {
     let mut text = String::new();
     for formula in &regression.request.formulas {

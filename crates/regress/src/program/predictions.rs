@@ -9,9 +9,9 @@ use crate::predictor::Groups;
 use crate::prior::Priors;
 use crate::regression::Regression;
 
-/// The program for new rows, given the data of the fit: `linear` predictors, `expected` values (probabilities for
-/// categories) and `predicted` responses. Groups that are not in the fit have effects drawn from the distribution of
-/// all groups.
+/// Writes the program for new rows, given the data of the fit. It computes `linear` predictors, `expected` values
+/// (probabilities for categories) and `predicted` responses. Groups that are not in the fit have effects drawn from the
+/// distribution of all groups.
 ///
 /// # Errors
 /// Fails if a prior has no target in the model.
@@ -57,7 +57,6 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     })
 }
 
-/// Draws the effects of groups that are not in the fit.
 fn new_groups(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     let mut drawn_before = Vec::new();

@@ -1,4 +1,4 @@
-//! Residuals of several responses: their standard deviations and correlations.
+//! Residuals of several responses in a program, with their standard deviations and correlations.
 
 use super::groups::correlation;
 use super::linear::prior;
@@ -26,7 +26,7 @@ pub fn units(writer: &mut Writer<'_>) {
     );
 }
 
-/// Standard deviations and correlations of the residuals.
+/// Declares the standard deviations and correlations of the residuals.
 pub fn declare(writer: &mut Writer<'_>) {
     let family = writer.regression.family;
     if family.response != Response::Several {

@@ -1,4 +1,4 @@
-//! Autoregressions of residuals.
+//! Autoregressions of residuals in a program.
 
 use super::linear::prior;
 use super::{Block, Writer};
@@ -41,7 +41,7 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     writer.shown.push("ar".to_owned());
 }
 
-/// The lines that add multiples of earlier residuals.
+/// Returns the lines that add multiples of earlier residuals.
 pub fn lagged(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return Vec::new();

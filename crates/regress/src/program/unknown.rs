@@ -79,7 +79,7 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     writer.shown.extend([level, size]);
 }
 
-/// Writes a standard deviation in units of a column. Its default prior is exponential with that mean.
+/// The default prior is exponential with the spread of the column as its mean.
 fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
     if writer.priors.find(&[name, class]).is_some() {
         writer.line(Block::Parameters, format!("real<lower=0> {name};"));
@@ -104,7 +104,12 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
         return;
     }
     let (name, places) = (format!("missing_{x}"), format!("Jmi_{x}"));
-    writer.int(&format!("Nmi_{x}"), "", count, "rows where it is missing");
+    writer.int(
+        &format!("Nmi_{x}"),
+        "",
+        count,
+        "number of rows with a missing value",
+    );
     let rows = unknown.missing.iter().map(|row| *row as i64 + 1).collect();
     writer.ints(
         &places,

@@ -11,23 +11,22 @@ use crate::regression::Regression;
 /// A block of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// Functions.
+    /// The functions block.
     Functions,
-    /// Data.
+    /// The data block.
     Data,
-    /// Transformed data.
+    /// The transformed data block.
     Known,
-    /// Parameters.
+    /// The parameters block.
     Parameters,
-    /// Transformed parameters.
+    /// The transformed parameters block.
     Derived,
-    /// Model.
+    /// The model block.
     Model,
-    /// Generated quantities.
+    /// The generated quantities block.
     Generated,
 }
 
-/// The blocks in order, with their names.
 const BLOCKS: [(Block, &str); 7] = [
     (Block::Functions, "functions"),
     (Block::Data, "data"),
@@ -45,13 +44,13 @@ pub struct Writer<'a> {
     pub data: DataSet,
     pub coordinates: Coordinates,
     pub shown: Vec<String>,
-    /// Correlated group effects of several parameters, by their shared name.
+    /// Correlated group effects of several parameters, keyed by the name that they share.
     pub joint: Vec<(String, Vec<Part>)>,
     /// Whether the program predicts new rows. It then reads parameters from the draws and has no priors.
     pub predicting: bool,
     lines: Vec<(Block, String)>,
     declared: BTreeSet<String>,
-    /// Data with one value per row.
+    /// The names of data variables with one value per row.
     pub by_row: BTreeSet<String>,
     names: Vec<(String, String)>,
 }
@@ -80,7 +79,7 @@ impl<'a> Writer<'a> {
         self.lines.push((block, text.into()));
     }
 
-    /// Adds a prior, which is also a term of `lprior`.
+    /// Adds a prior, which also becomes a term of `lprior`.
     pub fn prior(&mut self, target: &str, density: &str) {
         self.line(Block::Model, format!("{target} ~ {density};"));
         let inside = density
@@ -92,7 +91,6 @@ impl<'a> Writer<'a> {
             .push(format!("{name}_lpdf({target} | {arguments})"));
     }
 
-    /// Declares a data variable once.
     fn datum(&mut self, kind: &str, name: &str, comment: &str, value: Option<Value>) {
         let Some(value) = value else { return };
         if self.declared.insert(name.to_owned()) {
@@ -145,7 +143,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares a matrix of columns.
+    /// Declares a matrix with these columns.
     pub fn matrix(
         &mut self,
         name: &str,
@@ -162,7 +160,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares columns of numbers as an array of rows, or of integers if the kind says so.
+    /// Declares columns of numbers as an array of rows, or an array of integers if the kind says so.
     pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
         let rows = columns.first().map_or(0, Vec::len);
         let mut values = Vec::with_capacity(rows * columns.len());
@@ -193,7 +191,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name from the table in a form that a Stan name can contain. Two names that would become equal receive numbers.
+    /// Converts a name from the table to a form that a Stan name can contain. Two names that would become equal receive
+    /// numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();
@@ -217,7 +216,7 @@ impl<'a> Writer<'a> {
         self.lines.retain(|(of, _)| *of != block);
     }
 
-    /// The program.
+    /// Returns the text of the program.
     pub fn text(&self, heading: &str) -> String {
         let mut text = heading.to_owned();
         for (block, name) in BLOCKS {

@@ -1,13 +1,13 @@
-//! Splits a text into tokens.
+//! Splits the text of a formula into tokens.
 
 use crate::error::{Error, Result, Span};
 
-/// A token.
+/// A token of a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
     /// A number.
     Number(f64),
-    /// A name, optionally in backquotes.
+    /// A name, with or without backquotes.
     Name(String),
     /// A quoted text.
     Text(String),
@@ -17,13 +17,13 @@ pub enum Token {
     End,
 }
 
-/// Signs, with longer ones first.
+/// Longer signs come before their prefixes.
 const SIGNS: [&str; 24] = [
     "%in%", "||", "**", "==", "!=", "<=", ">=", "&&", "~", "+", "-", "*", "/", "^", ":", "|", "(",
     ")", ",", "=", "<", ">", "&", "!",
 ];
 
-/// The tokens of a text, including the end, with their locations.
+/// Splits a text into tokens with their locations. The last token is the end.
 pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -86,7 +86,6 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     Ok(found)
 }
 
-/// A number at an offset, and its length.
 fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     let bytes = text.as_bytes();
     let digits = |mut i: usize| {

@@ -26,13 +26,13 @@ pub struct Expr {
 pub enum Kind {
     /// A number.
     Number(f64),
-    /// A text in quotes.
+    /// A quoted text.
     Text(String),
     /// A column, or a name with a meaning in its context.
     Name(String),
-    /// An operator before an expression: `-`, `+`, `!`.
+    /// A prefix operator (`-`, `+` or `!`) and its operand.
     Unary(&'static str, Box<Expr>),
-    /// An operator between two expressions.
+    /// A binary operator and its operands.
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// An expression in parentheses.
     Group(Box<Expr>),
@@ -50,7 +50,7 @@ pub struct Argument {
 }
 
 impl Expr {
-    /// The name of the called function, if this is a call.
+    /// Returns the name of the called function, if this is a call.
     pub fn function(&self) -> Option<&str> {
         match &self.kind {
             Kind::Call(name, _) => Some(name),
@@ -58,7 +58,7 @@ impl Expr {
         }
     }
 
-    /// The expression without enclosing parentheses.
+    /// Returns the expression without enclosing parentheses.
     pub fn bare(&self) -> &Self {
         match &self.kind {
             Kind::Group(inner) => inner.bare(),
@@ -85,12 +85,11 @@ impl Expr {
     }
 }
 
-/// Whether a name is a constant.
+/// Returns whether a name is a constant.
 pub fn is_constant(name: &str) -> bool {
     matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
 }
 
-/// A name in the syntax of formulas.
 fn spelled(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
         && name
@@ -102,7 +101,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// The expression as R writes it, which is also how R names coefficients.
+/// The text is in R's notation, which R also uses in the names of coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

@@ -4,10 +4,10 @@ use super::lexer::{Token, tokens};
 use super::{Argument, Expr, Kind};
 use crate::error::{Error, Result, Span};
 
-/// Deepest nesting of parentheses. Deeper nesting is a mistake and could overflow the stack.
+/// Largest nesting depth of parentheses. Deeper nesting is a mistake, and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// The left and right binding strength of an operator. R's `^` is right associative.
+/// Returns the left and right binding strength of an operator. R's `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),
@@ -23,10 +23,9 @@ fn strength(sign: &str) -> Option<(u8, u8)> {
     })
 }
 
-/// The binding strength of a prefix sign: less than a power, more than `:`.
+/// The binding strength of a prefix sign, which is less than that of a power and more than that of `:`.
 const SIGNED: u8 = 19;
 
-/// The binding strength of `!`.
 const NOT: u8 = 7;
 
 /// Parses a text into an expression.
@@ -154,7 +153,6 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// The arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();
@@ -180,7 +178,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes the closing parenthesis of an open one.
     fn close(&mut self, open: Span) -> Result<Span> {
         if *self.peek() == Token::Sign(")") {
             return Ok(self.next().1);

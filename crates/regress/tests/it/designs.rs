@@ -89,10 +89,9 @@ fn contrasts_are_those_of_r() {
     );
 }
 
-/// The residual of a column on the unit columns, and its length.
 fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     let mut rest = column.to_vec();
-    // Twice, because rounding leaves a residual the first time.
+    // The projection runs twice, because rounding leaves a residual the first time.
     for unit in units.iter().chain(units) {
         let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
         rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);
@@ -101,7 +100,6 @@ fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     (rest, length)
 }
 
-/// Orthogonal unit columns that span the same space.
 fn basis(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut units: Vec<Vec<f64>> = Vec::new();
     for column in columns {

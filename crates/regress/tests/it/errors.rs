@@ -1,14 +1,13 @@
-//! Wrong inputs: one error each, with the place in the formula and the way out.
+//! Tests of wrong inputs, each of which must give one error with its location in the formula and a remedy.
 
-use jensen_regress::{Column, Factor, Frame, Regression, Request, contrasts, program};
+use jensen_regress::{Factor, Frame, FrameColumn, Regression, Request, contrasts, program};
 
-/// Ten rows.
 fn table() -> Frame {
     let words = |text: &str| {
         let words: Vec<Option<&str>> = text.split(' ').map(Some).collect();
-        Column::Factor(Factor::of_words(&words))
+        FrameColumn::Factor(Factor::of_words(&words))
     };
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..10).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..10).map(f).collect());
     let columns = vec![
         ("y".to_owned(), numbers(&|i| (i as f64 * 1.7).sin())),
         ("x".to_owned(), numbers(&|i| i as f64)),
@@ -47,7 +46,6 @@ fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
     }
 }
 
-/// The error, the underlined part, and a piece of the way out.
 #[track_caller]
 fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
     let told = error(family, &[formula], &[]);
@@ -443,10 +441,10 @@ fn new_rows_that_the_fit_does_not_know() {
             &Frame::new("new.csv", columns).unwrap(),
         )
     };
-    let x = ("x".to_owned(), Column::Numbers(vec![1.0]));
+    let x = ("x".to_owned(), FrameColumn::Numbers(vec![1.0]));
     let g = (
         "g".to_owned(),
-        Column::Factor(Factor::of_words(&[Some("z")])),
+        FrameColumn::Factor(Factor::of_words(&[Some("z")])),
     );
     let told = rows(vec![x.clone(), g]).unwrap_err().to_string();
     check(
@@ -454,7 +452,7 @@ fn new_rows_that_the_fit_does_not_know() {
         "y ~ x + g",
         "`z` is a new level of `g`",
         "g",
-        "the fit knows a, b, c, d, e",
+        "the fit has the levels a, b, c, d, e",
     );
     let told = rows(vec![x]).unwrap_err().to_string();
     check(
@@ -466,14 +464,14 @@ fn new_rows_that_the_fit_does_not_know() {
     );
 }
 
-/// A column of numbers becomes a factor by one word, which the error names.
+/// A single word turns a column of numbers into a factor, so the error quotes this word.
 #[test]
 fn the_word_among_numbers_is_named() {
     let column = Factor::of_words(&[Some("1e6"), Some("2e6"), Some("oops")]);
-    let numbers = Column::Numbers(vec![1.0, 2.0, 3.0]);
+    let numbers = FrameColumn::Numbers(vec![1.0, 2.0, 3.0]);
     let columns = vec![
         ("x".to_owned(), numbers),
-        ("y".to_owned(), Column::Factor(column)),
+        ("y".to_owned(), FrameColumn::Factor(column)),
     ];
     let frame = Frame::new("table.csv", columns).unwrap();
     let request = Request {
@@ -689,7 +687,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "x ~ 1",
-        "`x` is a column, but has a formula as a parameter",
+        "`x` is both a column of the table and a parameter with a formula",
         "x",
         "mi()",
     );

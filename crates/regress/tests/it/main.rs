@@ -1,4 +1,4 @@
-//! Tests of regressions as programs: one binary.
+//! Tests of regressions as programs, in one binary.
 
 mod designs;
 mod errors;

@@ -1,7 +1,9 @@
 //! The text of the programs.
 
 use jensen_data::{Elements, Value};
-use jensen_regress::{Column, Factor, Frame, Program, Regression, Request, predictions, program};
+use jensen_regress::{
+    Factor, Frame, FrameColumn, Program, Regression, Request, predictions, program,
+};
 
 fn request(family: &str, formulas: &[&str], priors: &[&str]) -> Request {
     Request {
@@ -16,9 +18,9 @@ fn made(request: &Request, frame: &Frame) -> Program {
     program(&Regression::new(request, frame).unwrap()).unwrap()
 }
 
-/// Twelve rows, some without a value; `by` rescales the column x, `of` the response.
+/// Returns a table of twelve rows, some of which lack a value. `by` rescales the column x, and `of` the response.
 fn table(by: f64, of: f64) -> Frame {
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..12).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..12).map(f).collect());
     let letters = ["b", "a", "c"];
     let words: Vec<Option<&str>> = (0..12).map(|i| Some(letters[i % 3])).collect();
     let columns = vec![
@@ -36,7 +38,10 @@ fn table(by: f64, of: f64) -> Frame {
             "x".to_owned(),
             numbers(&|i| by * (if i == 7 { f64::NAN } else { (i as f64).cos() })),
         ),
-        ("g".to_owned(), Column::Factor(Factor::of_words(&words))),
+        (
+            "g".to_owned(),
+            FrameColumn::Factor(Factor::of_words(&words)),
+        ),
     ];
     Frame::new("table.csv", columns).unwrap()
 }
@@ -102,7 +107,6 @@ model {
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// The numbers of a variable of the data.
 fn numbers(program: &Program, name: &str) -> Vec<f64> {
     match program.data.get(name).unwrap().elements() {
         Elements::Real(x) => x.clone(),
@@ -197,10 +201,13 @@ fn new_rows_get_the_means_of_the_fit_and_new_groups_effects_of_their_own() {
     let regression = Regression::new(&request, &table(1.0, 1.0)).unwrap();
     let fitted = program(&regression).unwrap();
     let columns = vec![
-        ("x".to_owned(), Column::Numbers(vec![5.0, f64::NAN, 6.0])),
+        (
+            "x".to_owned(),
+            FrameColumn::Numbers(vec![5.0, f64::NAN, 6.0]),
+        ),
         (
             "g".to_owned(),
-            Column::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")])),
+            FrameColumn::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")])),
         ),
     ];
     let rows = Regression::for_rows(
@@ -271,11 +278,12 @@ fn several_responses_share_groups_and_residuals() {
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// M-splines have an integral of 1 over their range, of which the times leave out a fiftieth at each end, and I-splines are their integrals.
+/// M-splines have an integral of 1 over their range. The times omit a fiftieth of the range at each end, and I-splines
+/// are the integrals of M-splines.
 #[test]
 fn baseline_hazards_integrate_to_their_cumulative_ones() {
     let times: Vec<f64> = (1..=2001).map(|i| f64::from(i) / 20.0).collect();
-    let columns = vec![("time".to_owned(), Column::Numbers(times.clone()))];
+    let columns = vec![("time".to_owned(), FrameColumn::Numbers(times.clone()))];
     let frame = Frame::new("table.csv", columns).unwrap();
     let found = made(&request("cox", &["time ~ 1"], &[]), &frame);
     let (densities, integrals) = (numbers(&found, "Zbhaz"), numbers(&found, "Zcbhaz"));
@@ -294,9 +302,9 @@ fn baseline_hazards_integrate_to_their_cumulative_ones() {
 #[test]
 fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     let rows = 12;
-    let column = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..rows).map(f).collect());
+    let column = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..rows).map(f).collect());
     let words = |f: &dyn Fn(usize) -> &'static str| {
-        Column::Factor(Factor::of_words(
+        FrameColumn::Factor(Factor::of_words(
             &(0..rows).map(|i| Some(f(i))).collect::<Vec<_>>(),
         ))
     };
@@ -307,7 +315,7 @@ fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     ];
     let asked = request("gaussian", &["y ~ 1 + (1 | gr(g, by = z))"], &[]);
     let found = made(&asked, &Frame::new("table.csv", columns).unwrap());
-    // Each kind has its two groups; rows of the other kind have no effect.
+    // Each kind has its two groups, and rows of the other kind have no effect.
     assert_eq!(
         numbers(&found, "Z_g_u"),
         [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-//! Axes: label, range, logarithm, ticks.
+//! Axes with a label, a range, a linear or logarithmic scale, and ticks.
 
 use crate::text;
 
@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis that covers the data.
+    /// Creates a linear axis whose range covers the data.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -20,7 +20,7 @@ impl Axis {
         }
     }
 
-    /// Makes the axis logarithmic and omits values that are not positive.
+    /// Makes the axis logarithmic. Values that are not positive are omitted.
     pub fn log(self) -> Self {
         Self { log: true, ..self }
     }
@@ -41,12 +41,11 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
+    /// Returns whether a value has a position on the axis. Values beyond 10¹⁵⁰ would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
 
-    /// The scale from pixel `start` to pixel `end` for these values.
     pub(crate) fn scale(
         &self,
         values: impl Iterator<Item = f64>,
@@ -55,7 +54,7 @@ impl Axis {
         margin: f64,
     ) -> Placed {
         let turn = |x: f64| if self.log { x.log10() } else { x };
-        // Ranges that rounding could not divide.
+        // Rounding makes smaller ranges impossible to divide.
         let least = |from: f64, to: f64| (1e-9 * from.abs().max(to.abs())).max(1e-290);
         let given = self
             .range
@@ -90,7 +89,7 @@ impl Axis {
     }
 }
 
-/// An axis with its position on the paper. `from` and `to` are logarithms (base 10) if it is logarithmic.
+/// An axis with its position on the paper. `from` and `to` are logarithms to base 10 if the axis is logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
     log: bool,
@@ -102,21 +101,21 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// The pixel of a value. It may lie outside the axis, but within the limits of a drawing.
+    /// Returns the pixel of a value. The pixel may be outside the axis, but is within the limits of a drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Labelled values, about as many as requested.
+    /// Returns about `about` tick values with their labels.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);
         }
         let decades = self.to - self.from;
         if decades < 0.8 {
-            // Too short for powers of ten, so round numbers, which are unevenly spaced.
+            // The range is too short for powers of ten, so round numbers are used, which are unevenly spaced.
             let (from, to) = (10f64.powf(self.from), 10f64.powf(self.to));
             return round_numbers(from, to, about, false);
         }
@@ -144,7 +143,6 @@ impl Placed {
     }
 }
 
-/// Round numbers between two ends with labels, about as many as requested.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };
@@ -157,7 +155,7 @@ fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, Str
     let first = (from / step - 1e-9).ceil() as i64;
     let last = (to / step + 1e-9).floor() as i64;
     let largest = from.abs().max(to.abs());
-    // 2.5 needs one digit more than its power of ten.
+    // A step of 2.5 needs one digit more than its power of ten.
     let decimals = (0..12).find(|d| {
         let scaled = step * 10f64.powi(*d);
         (scaled - scaled.round()).abs() < 1e-6 * scaled

@@ -4,16 +4,14 @@ use super::axis::{Axis, Placed};
 use super::colour::Tint;
 use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
-/// Space for tick labels and axis label on the left, the title above, labels below, and on the right.
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 const RIGHT: f64 = 12.0;
 
-/// Height of a line of the legend.
 const ENTRY: f64 = 16.0;
 
-/// Lines and points over two axes.
+/// A chart of lines and points over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     title: String,
@@ -25,7 +23,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// An empty chart of 420 × 300 pixels with linear axes.
+    /// Creates an empty chart of 420 × 300 pixels with linear axes.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -47,13 +45,13 @@ impl Chart {
         Self { y, ..self }
     }
 
-    /// Adds a series.
+    /// Adds a series of points.
     pub fn series(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// Sets width and height in pixels, including axes and title.
+    /// Sets the width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 160.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -61,7 +59,7 @@ impl Chart {
         }
     }
 
-    /// Omits the legend. Otherwise it is below the axes if some series has a name.
+    /// Omits the legend. By default, a chart in which a series has a name has a legend below the axes.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -69,7 +67,8 @@ impl Chart {
         }
     }
 
-    /// Names in the legend, each with its first series that has points, and the number of lines of the legend.
+    /// Returns the entries of the legend, and its lines as indices of entries. An entry is a name with the first series
+    /// of this name that has points.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -137,7 +136,6 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Draws title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
@@ -195,7 +193,6 @@ pub(super) fn frame(
     );
 }
 
-/// Ticks with labels below a horizontal axis, with grid lines up to a height where one is given.
 pub(crate) fn ticks_below(
     scene: &mut Scene,
     x: &Placed,
@@ -225,7 +222,6 @@ pub(crate) fn ticks_below(
     }
 }
 
-/// The form of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Line,
@@ -233,7 +229,7 @@ enum Mark {
     LineAndPoints,
 }
 
-/// One set of points. Series with the same name share an entry of the legend, so give them the same colour.
+/// A series of points. Series with the same name share an entry of the legend, so give them the same colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     name: String,
@@ -260,17 +256,17 @@ impl Series {
         }
     }
 
-    /// A line through points in order. A point without a position on the axes interrupts it.
+    /// Creates a line through points in order. A point without a position on the axes interrupts the line.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
 
-    /// Points without a line.
+    /// Creates points without a line.
     pub fn scatter(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Points)
     }
 
-    /// Also shows the points of a line.
+    /// Shows the points of a line in addition to the line.
     pub fn marked(self) -> Self {
         Self {
             mark: Mark::LineAndPoints,
@@ -286,7 +282,7 @@ impl Series {
         }
     }
 
-    /// Fills a band around the line, given its lower and upper end at each point.
+    /// Fills a band around the line. `ends` contains the lower and the upper end of the band at each point.
     pub fn band(self, ends: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self {
             band: Some(ends.into_iter().collect()),
@@ -294,7 +290,8 @@ impl Series {
         }
     }
 
-    /// Sets the colour by number (seven colours, which then repeat). The default is the index in the chart.
+    /// Sets the colour by its number. The colours repeat. By default, the number is the index of the series in the
+    /// chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -310,12 +307,11 @@ impl Series {
         }
     }
 
-    /// Makes the series transparent: 1 is opaque.
+    /// Sets the opacity of the series, from 0 (invisible) to 1 (opaque).
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
 
-    /// All points that the axes should cover.
     fn outline(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = self.band.iter().flatten();
         let ends = self
@@ -359,7 +355,7 @@ impl Series {
         };
         if let Some(band) = &self.band {
             let end = |(at, height): (f64, f64)| {
-                // A lower end of at most zero goes to the edge of a logarithmic axis.
+                // On a logarithmic axis, a lower end that is not positive is moved to the edge.
                 let height = if y_axis.takes(height) {
                     y.at(height)
                 } else {
@@ -388,7 +384,6 @@ impl Series {
         }
     }
 
-    /// Draws the sample in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));
@@ -399,7 +394,6 @@ impl Series {
     }
 }
 
-/// The rectangle between the axes.
 #[derive(Debug, Clone, Copy)]
 struct Area {
     left: f64,
@@ -422,7 +416,6 @@ impl Area {
         )
     }
 
-    /// The parts of a line inside the panel.
     fn parts(&self, points: &[Option<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut open = false;
@@ -444,7 +437,7 @@ impl Area {
         parts
     }
 
-    /// The part of a segment inside the panel (Liang and Barsky 1984).
+    /// Returns the part of a segment inside the panel (Liang and Barsky 1984).
     fn clip(&self, a: (f64, f64), b: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
         let (mut from, mut to) = (0.0f64, 1.0f64);

@@ -1,33 +1,24 @@
-//! Colours by their meaning. Each colour has one value for paper and light screens, and another for dark screens.
+//! Colours by their purpose. Each colour has one value for paper and light screens, and another for dark screens.
 
 use std::fmt::Write;
 
 use super::scene::Colour;
 
-/// The colour of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tint {
-    /// Text and axes.
     Ink,
-    /// Labels of ticks, and asides.
     Soft,
-    /// Grid lines.
     Grid,
-    /// The background of a figure.
     Card,
-    /// The series with this number. Colours repeat.
     Series(usize),
-    /// Satisfactory.
     Good,
-    /// Usable with care.
     Fair,
-    /// Not usable.
     Poor,
-    /// A fixed colour.
     Own([u8; 3]),
 }
 
-/// Name in the page's style sheet, colour on light ground, colour on dark ground.
+/// A row of the colour table: the name in the style sheet of the page, the colour on a light background, and the colour
+/// on a dark background.
 type TintRow = (&'static str, [u8; 3], [u8; 3]);
 
 const INK: TintRow = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
@@ -38,8 +29,8 @@ const GOOD: TintRow = ("good", [0x1f, 0x6d, 0x47], [0x62, 0xc3, 0x93]);
 const FAIR: TintRow = ("fair", [0x8a, 0x5a, 0x00], [0xe0, 0xb2, 0x51]);
 const POOR: TintRow = ("poor", [0xa8, 0x2f, 0x27], [0xf0, 0x85, 0x7b]);
 
-/// Colours that people with any colour vision can distinguish (Okabe and Ito 2008, with dark grey and brown for yellow
-/// and black).
+/// Colours that can be distinguished with any colour vision (Okabe and Ito 2008, with dark grey and brown instead of
+/// yellow and black).
 const SERIES: [TintRow; 8] = [
     ("s0", [0x00, 0x72, 0xb2], [0x6e, 0xa8, 0xe6]),
     ("s1", [0xd5, 0x5e, 0x00], [0xf0, 0x98, 0x5a]),
@@ -66,12 +57,11 @@ impl Tint {
         })
     }
 
-    /// The tint with transparency: 1 is opaque.
     pub fn faint(self, opacity: f64) -> Colour {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Red, green and blue on a light background, for files.
+    /// Returns red, green and blue on a light background, for files.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,
@@ -79,12 +69,12 @@ impl Tint {
         }
     }
 
-    /// The colour as SVG in a file.
+    /// Returns the colour in SVG notation, for files.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// The colour in a page, whose style sheet adapts to the background.
+    /// Returns the colour in CSS notation, for pages. The style sheet of the page adapts it to the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -93,7 +83,7 @@ impl Tint {
     }
 }
 
-/// The colours as custom properties of a style sheet: first for a light background, then for a dark one.
+/// Returns the colours as custom properties of a style sheet, first for a light background and then for a dark one.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
@@ -102,7 +92,6 @@ pub(crate) fn properties() -> [String; 2] {
     };
     let list = |colour: fn(&TintRow) -> [u8; 3]| {
         rows().fold(String::new(), |mut text, row| {
-            // Writing to a string cannot fail.
             let _ = write!(text, "--{}:{};", row.0, hex(colour(&row)));
             text
         })
@@ -114,7 +103,7 @@ fn hex([r, g, b]: [u8; 3]) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// Points of matplotlib's `viridis` (released to the public domain) at equal distances.
+/// Equidistant points of matplotlib's `viridis`, which is in the public domain.
 const VIRIDIS: [[u8; 3]; 11] = [
     [68, 1, 84],
     [72, 36, 117],
@@ -129,7 +118,8 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
+/// Returns the colour of a value between 0 and 1. Values outside this range have the colour of the nearer end, and NaN
+/// is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

@@ -9,13 +9,11 @@ use super::scene::{Anchor, Scene, Stroke, within};
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
-/// Space for the scale of colours and its labels.
 const RIGHT: f64 = 78.0;
-/// Width of the scale of colours, and its distance from the map.
 const BAR: f64 = 12.0;
 const BAR_GAP: f64 = 10.0;
 
-/// A function of two variables on a regular grid, as colours, with contours if requested.
+/// A heat map of a function of two variables on a regular grid, with contours if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -30,10 +28,10 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// A map of `values`, row by row with `columns` values in each. The first row is at the *lower* end of the vertical
-    /// axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
-    /// evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
-    /// row is omitted.
+    /// Creates a heat map of `values`, which contains rows of `columns` values. The first row is at the *lower* end of
+    /// the vertical axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid
+    /// divide the ranges evenly, on a logarithmic axis in the logarithm. Non-finite values are grey, and an incomplete
+    /// last row is omitted.
     pub fn new(
         title: impl Into<String>,
         x: (f64, f64),
@@ -56,7 +54,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets label and scale of the horizontal axis from an axis, but not its range.
+    /// Sets the label and the scale of the horizontal axis, but not its range.
     pub fn x(self, axis: Axis) -> Self {
         let range = self.x.range;
         Self {
@@ -65,7 +63,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets label and scale of the vertical axis in the same way.
+    /// Sets the label and the scale of the vertical axis, but not its range.
     pub fn y(self, axis: Axis) -> Self {
         let range = self.y.range;
         Self {
@@ -74,8 +72,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the scale of colours: its label, its range if it differs from that of the values, and whether it is
-    /// logarithmic.
+    /// Sets the label and the scale of the colours, and their range if it differs from the range of the values.
     pub fn value(self, axis: Axis) -> Self {
         Self {
             value: axis,
@@ -83,7 +80,7 @@ impl HeatMap {
         }
     }
 
-    /// Draws contours at these values, by linear interpolation between the centres of cells.
+    /// Draws contours at the values `levels`, by linear interpolation between the centres of cells.
     pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
         Self {
             contours: levels.into_iter().collect(),
@@ -97,7 +94,7 @@ impl HeatMap {
         self
     }
 
-    /// Sets width and height in pixels, including axes and title.
+    /// Sets the width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 200.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -168,7 +165,6 @@ impl HeatMap {
         );
     }
 
-    /// One pixel per cell, the last row on top.
     fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
         let rows = self.values.chunks(self.columns).rev();
         let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));
@@ -177,7 +173,7 @@ impl HeatMap {
 
     fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
         let (columns, rows) = (self.columns as f64, self.rows() as f64);
-        // Pixels of a position in units of cells, whose centres are at halves.
+        // Converts a position in units of cells to pixels. The centres of cells are at halves.
         let pixel = |(j, i): (f64, f64)| {
             (
                 x.0 + (j + 0.5) / columns * (x.1 - x.0),
@@ -193,18 +189,19 @@ impl HeatMap {
     }
 }
 
-/// A point on the grid: column and row, as fractions.
+/// The column and row of a point on the grid, as fractions.
 type GridPoint = (f64, f64);
 
-/// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a non-finite corner
-/// have no contour. If opposite corners are on the same side, the mean decides which are joined.
+/// Returns the segments of the contour at `level`, found by marching squares. Cells with a non-finite corner have no
+/// contour. If opposite corners of a cell are on the same side, the mean of the corners decides which corners the
+/// contour joins.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();
     for i in 1..rows {
         for j in 1..columns {
             let at = |di: usize, dj: usize| values[(i - 1 + di) * columns + j - 1 + dj];
-            // Around the cell: each corner and the next one share an edge.
+            // The corners are in order around the cell, so each corner and the next one share an edge.
             let corners = [at(0, 0), at(0, 1), at(1, 1), at(1, 0)];
             if corners.iter().any(|v| !v.is_finite()) {
                 continue;
@@ -225,7 +222,7 @@ fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridP
                 [a, b] => found.push((a, b)),
                 [a, b, c, d] => {
                     let middle = corners.iter().sum::<f64>() / 4.0 >= level;
-                    // Crossing k is on the edge after corner k: a cut-off corner 1 joins the first two.
+                    // Crossing k is on the edge after corner k, so cutting off corner 1 joins the first two crossings.
                     if middle == above[0] {
                         found.extend([(a, b), (c, d)]);
                     } else {
@@ -255,10 +252,10 @@ mod tests {
 
     #[test]
     fn saddles_are_joined_by_their_middle() {
-        // Corners 0 and 2 are high. The middle is low, so each of them is cut off separately.
+        // Corners 0 and 2 are high and the middle is low, so each of these corners is cut off separately.
         let low = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.6);
         assert_eq!(low, [((0.0, 0.4), (0.4, 0.0)), ((1.0, 0.6), (0.6, 1.0))]);
-        // The middle is high: the low corners are cut off.
+        // The middle is high, so the low corners are cut off.
         let high = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.4);
         assert_eq!(high, [((0.6, 0.0), (1.0, 0.4)), ((0.4, 1.0), (0.0, 0.6))]);
         assert!(segments(&[1.0, f64::NAN, 0.0, 1.0], 2, 0.6).is_empty());

@@ -4,10 +4,8 @@ use super::colour::Tint;
 use super::raster;
 use super::scene::{Anchor, Scene, Stroke, within};
 
-/// Width of the line around an image.
 const FRAME: f64 = 1.0;
 
-/// Largest number of pixels of an image.
 const LARGEST: usize = 1 << 24;
 
 /// A grey or colour image.
@@ -18,15 +16,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image of colours, row by row from above; `None` unless their number is `width × height`, positive, and at
-    /// most 2²⁴.
+    /// Creates a colour image from `pixels`, row by row from the top. Returns `None` unless their number is `width ×
+    /// height`, positive, and at most 2²⁴.
     pub fn rgb(width: usize, height: usize, pixels: Vec<[u8; 3]>) -> Option<Self> {
         let fits = width.checked_mul(height) == Some(pixels.len());
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// An image of shades between 0 (black) and 1 (white), row by row from above. Values outside are clipped, and NaN
-    /// is black.
+    /// Creates a grey image from shades between 0 (black) and 1 (white), row by row from the top. Values outside this
+    /// range are clipped, and NaN is black. Returns `None` as [`rgb`](Self::rgb) does.
     pub fn grey(
         width: usize,
         height: usize,
@@ -36,7 +34,8 @@ impl Image {
         Self::rgb(width, height, shades.into_iter().map(shade).collect())
     }
 
-    /// An image of shades, from the smallest value (black) to the largest (white).
+    /// Creates a grey image whose shades extend from the smallest value (black) to the largest (white). Returns `None`
+    /// as [`rgb`](Self::rgb) does.
     pub fn grey_stretched(width: usize, height: usize, values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|v| v.is_finite());
         let (least, most) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -46,28 +45,28 @@ impl Image {
         Self::grey(width, height, values.iter().map(|v| (v - least) / span))
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub fn height(&self) -> usize {
         self.pixels.len() / self.width
     }
 
-    /// Red, green and blue, row by row from above.
+    /// Returns the red, green and blue values of each pixel, row by row from the top.
     pub fn pixels(&self) -> &[[u8; 3]] {
         &self.pixels
     }
 
-    /// The bytes of a PNG file, one pixel per pixel.
+    /// Encodes the image as a PNG file of the same size in pixels.
     pub fn to_png(&self) -> Vec<u8> {
         raster::encode_image(self)
     }
 }
 
-/// Images in rows, all scaled to the width of a cell.
+/// A grid of images, which are all scaled to the width of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageGrid {
     title: String,
@@ -77,7 +76,7 @@ pub struct ImageGrid {
 }
 
 impl ImageGrid {
-    /// An empty grid with the given number of images in a row, each 48 pixels wide.
+    /// Creates an empty grid with `columns` images per row, each 48 pixels wide.
     pub fn new(title: impl Into<String>, columns: usize) -> Self {
         Self {
             title: title.into(),
@@ -106,7 +105,7 @@ impl ImageGrid {
         self
     }
 
-    /// Adds images.
+    /// Adds several images.
     pub fn images(self, images: impl IntoIterator<Item = Image>) -> Self {
         images.into_iter().fold(self, Self::image)
     }
@@ -119,7 +118,7 @@ impl ImageGrid {
         if self.title.is_empty() { 0.0 } else { 24.0 }
     }
 
-    /// Heights of the rows, without and with captions.
+    /// Returns the heights of the rows, without and with captions.
     fn rows(&self) -> Vec<(f64, f64)> {
         self.images
             .chunks(self.columns)
@@ -154,7 +153,8 @@ impl ImageGrid {
             let mut x = corner.0;
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
-                // White pixels at the border would be lost on white paper. The frame is outside, below the image.
+                // Without a frame, white pixels at the border would be invisible on white paper. The frame is around
+                // the image and drawn before it.
                 let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
                 let size = (self.cell + FRAME, tall + FRAME);
                 scene.frame(corner, size, Stroke::solid(Tint::Soft, FRAME));

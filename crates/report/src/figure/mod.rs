@@ -1,8 +1,8 @@
 //! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
 //!
-//! A [`Figure`] has a title and a grid of panels. A single list of shapes gives both outputs, so both show the same.
-//! Text in the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. It omits non-finite values, and
-//! non-positive values on a logarithmic axis.
+//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so they show the
+//! same. Text in the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. Non-finite values are omitted,
+//! and so are non-positive values on a logarithmic axis.
 //!
 //! ```
 //! use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -50,13 +50,11 @@ pub(crate) use chart::ticks_below;
 pub(crate) use colour::{Tint, properties};
 pub(crate) use scene::{Anchor, Scene, Stroke, text_width};
 
-/// Space between panels and around the figure, in pixels.
 const GAP: f64 = 14.0;
 
-/// Height of the figure's title.
 const TITLE: f64 = 30.0;
 
-/// A title and panels.
+/// A figure, which consists of a title and panels.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     title: String,
@@ -67,12 +65,12 @@ pub struct Figure {
 /// One panel of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Panel {
-    /// Lines and points over axes.
+    /// A chart of lines and points over two axes.
     Chart(Chart),
-    /// A function of two variables.
+    /// A heat map of a function of two variables.
     #[cfg(feature = "pictures")]
     Heat(HeatMap),
-    /// Images in rows.
+    /// A grid of images.
     #[cfg(feature = "pictures")]
     Images(ImageGrid),
 }
@@ -120,7 +118,7 @@ impl From<ImageGrid> for Panel {
 }
 
 impl Figure {
-    /// A figure without panels. The title may be empty.
+    /// Creates a figure without panels. The title may be empty.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -134,7 +132,7 @@ impl Figure {
         self
     }
 
-    /// Sets the number of panels in a row. By default the grid is as close to a square as possible, with at most three
+    /// Sets the number of panels in a row. By default, the grid is as close to a square as possible, with at most three
     /// panels in a row.
     pub fn columns(self, columns: usize) -> Self {
         Self {
@@ -143,12 +141,12 @@ impl Figure {
         }
     }
 
-    /// The text of an SVG file.
+    /// Returns the figure as the text of an SVG file.
     pub fn to_svg(&self) -> String {
         vector::file(&self.scene(), &self.title)
     }
 
-    /// The bytes of a PNG file, at twice the size in pixels of the SVG.
+    /// Returns the figure as the bytes of a PNG file. Its size in pixels is twice that of the SVG.
     #[cfg(feature = "pictures")]
     pub fn to_png(&self) -> Vec<u8> {
         raster::render(&self.scene())

@@ -1,4 +1,4 @@
-//! A scene as PNG.
+//! Draws a scene as PNG.
 
 use tiny_skia::{
     Color, FillRule, FilterQuality, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap,
@@ -10,13 +10,12 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// Pixels of the PNG for one of the scene.
+/// The number of pixels of the PNG per pixel of the scene.
 const ZOOM: f32 = 2.0;
 
-/// Largest number of pixels along a side. Larger scenes are scaled down.
+/// The largest number of pixels along a side. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
-/// The bytes of the file.
 pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
@@ -35,7 +34,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits per pixel if all of it is grey, and no transparency.
+/// Encodes an image in its own size, without transparency. Grey images have eight bits per pixel.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -129,7 +128,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
     }
 }
 
-/// A path through finite points; `None` with fewer than two.
+/// Returns a path through the finite points, or `None` if there are fewer than two.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -179,14 +178,13 @@ fn paint(colour: Colour) -> Paint<'static> {
 
 fn pixmap(image: &Image) -> Pixmap {
     let mut map = Pixmap::new(image.width() as u32, image.height() as u32)
-        .expect("an image has pixels, and not too many: see its constructors");
+        .expect("the constructors limit the number of pixels");
     for (pixel, [r, g, b]) in map.pixels_mut().iter_mut().zip(image.pixels()) {
         *pixel = tiny_skia::ColorU8::from_rgba(*r, *g, *b, 255).premultiply();
     }
     map
 }
 
-/// The outlines of a text that starts at the origin, on its base line.
 fn letters(text: &str, size: f64) -> Option<Path> {
     let scale = size / f64::from(font().units_per_em());
     let mut pen = Letters {
@@ -203,7 +201,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts outlines of a font, whose y grows upwards, to those of a scene.
+/// Converts outlines of a font, where y points upwards, to outlines of a scene, where y points downwards.
 struct Letters {
     path: PathBuilder,
     scale: f64,

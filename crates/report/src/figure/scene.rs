@@ -1,4 +1,4 @@
-//! Shapes in drawing order, in pixels from the upper left corner.
+//! The shapes of a figure in drawing order, in pixels from the upper left corner.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,6 @@ use super::colour::Tint;
 #[cfg(feature = "pictures")]
 use super::images::Image;
 
-/// A tint and its opacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Colour {
     pub tint: Tint,
@@ -25,7 +24,6 @@ impl From<Tint> for Colour {
     }
 }
 
-/// The anchor point of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -33,7 +31,6 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub colour: Colour,
@@ -58,7 +55,7 @@ impl Stroke {
     }
 }
 
-/// A size limited to bounds. NaN becomes the smallest.
+/// Limits a size to a range. NaN becomes the smallest size.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -67,7 +64,6 @@ pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     }
 }
 
-/// One shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
     Line {
@@ -77,7 +73,6 @@ pub(crate) enum Shape {
     Area {
         points: Vec<(f64, f64)>,
         colour: Colour,
-        /// The page's tooltip for it.
         tip: String,
     },
     Disc {
@@ -90,7 +85,6 @@ pub(crate) enum Shape {
         size: f64,
         anchor: Anchor,
         tint: Tint,
-        /// Read from below.
         upward: bool,
         text: String,
     },
@@ -103,10 +97,9 @@ pub(crate) enum Shape {
     },
 }
 
-/// Length of a dash and of the gap behind it, in widths of the line.
+/// The length of a dash and of the gap after it, in widths of the line.
 pub(super) const DASH: f64 = 4.0;
 
-/// Shapes on a ground.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
     pub width: f64,
@@ -202,7 +195,7 @@ impl Scene {
     }
 }
 
-/// The embedded font: Latin, Greek and mathematical symbols. Its licence is in the same folder.
+/// The embedded font with Latin, Greek and mathematical symbols. Its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
 pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
@@ -210,7 +203,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// The glyph of a character, or that of an unknown one, and its advance in ems.
+/// Returns the glyph of a character, or the glyph for unknown characters, and its advance in ems.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font
@@ -221,7 +214,6 @@ pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     (id, advance / f64::from(font.units_per_em()))
 }
 
-/// Width of a text in pixels.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| glyph(c).1).sum::<f64>() * size
 }

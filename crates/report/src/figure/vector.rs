@@ -1,4 +1,4 @@
-//! A scene as SVG.
+//! Draws a scene as SVG.
 
 use std::fmt::Write;
 
@@ -6,13 +6,12 @@ use super::colour::Tint;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape};
 use crate::text;
 
-/// The text of a file; `label` describes it for readers who cannot see it.
+/// Returns the text of an SVG file. `label` describes the picture for readers who cannot see it.
 pub(super) fn file(scene: &Scene, label: &str) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",
     );
     head(&mut out, scene, label);
-    // Writing to a string cannot fail.
     let _ = write!(
         out,
         " font-family=\"DejaVu Sans, Verdana, sans-serif\">\n\
@@ -32,7 +31,7 @@ pub(super) fn file(scene: &Scene, label: &str) -> String {
 }
 
 impl Scene {
-    /// An element of a page, which has the ground, the font and the colours.
+    /// Returns an SVG element for a page, which must define the background, the font and the colours.
     pub(crate) fn to_inline_svg(&self, label: &str) -> String {
         let mut out = String::from("<svg ");
         head(&mut out, self, label);
@@ -49,7 +48,6 @@ impl Scene {
     }
 }
 
-/// Size and label.
 fn head(out: &mut String, scene: &Scene, label: &str) {
     let (w, h) = (scene.width, scene.height);
     let _ = write!(
@@ -59,7 +57,7 @@ fn head(out: &mut String, scene: &Scene, label: &str) {
     );
 }
 
-/// The notation for colours of an output format, and its name of the attribute that refers to a picture.
+/// The properties of an output format: the notation of colours, and the name of the attribute that refers to a picture.
 struct Medium {
     colour: fn(Tint) -> String,
     reference: &'static str,
@@ -173,7 +171,7 @@ fn opacity(name: &str, colour: Colour) -> String {
     }
 }
 
-/// Base 64 with padding (RFC 4648).
+/// Encodes bytes in base 64 with padding (RFC 4648).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

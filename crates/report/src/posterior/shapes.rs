@@ -1,4 +1,4 @@
-//! Pictures of parameters other than charts: forest plots, densities and the triangle of correlations.
+//! Pictures of parameters that are not charts: forest plots, densities and the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -7,17 +7,15 @@ use crate::model::{Marginal, Parameter};
 use crate::stats;
 use crate::text;
 
-/// Size of the text of names and labels.
 const NAME: f64 = 11.5;
 const LABEL: f64 = 11.0;
 
-/// The longest of the texts, in pixels.
 fn longest(labels: &[String]) -> f64 {
     let widths = labels.iter().map(|label| text_width(label, NAME));
     widths.fold(0.0, f64::max)
 }
 
-/// Medians and 90 % intervals of the elements of one variable on a common axis.
+/// Draws medians and 90 % intervals of the elements of one variable on a common axis.
 pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     let (width, pitch) = (520.0, 19.0);
     let labels: Vec<String> = rows.iter().map(|p| text::shorten(&p.name, 24)).collect();
@@ -50,7 +48,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     scene
 }
 
-/// The density of a marginal with its 90 % interval, or bars for a variable with few integer values.
+/// Draws the density of a marginal with its 90 % interval, or bars if the variable has few integer values.
 pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let (width, height) = (250.0, 150.0);
     let frame = Frame {
@@ -75,7 +73,8 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     scene
 }
 
-/// The median between the ends of the central 90 %, spelled with the digits that their distance allows.
+/// Formats the 5 % quantile, the median and the 95 % quantile for a tooltip. The distance between the ends determines
+/// the number of digits.
 fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     if sorted.is_empty() {
         return None;
@@ -85,7 +84,6 @@ fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
-/// The shape of a marginal in a table cell.
 pub(super) fn sparkline(draws: &[f64]) -> Scene {
     let mut scene = Scene::new(110.0, 24.0);
     let frame = Frame {
@@ -99,7 +97,6 @@ pub(super) fn sparkline(draws: &[f64]) -> Scene {
     scene
 }
 
-/// The position of a density, and whether it has an axis.
 struct Frame {
     left: f64,
     right: f64,
@@ -109,7 +106,6 @@ struct Frame {
 }
 
 impl Frame {
-    /// A text instead of a curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,
@@ -127,7 +123,7 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     if let Some(bars) = stats::integer_counts(&sorted, 40).filter(|bars| bars.len() > 1) {
         return draw_bars(scene, &bars, frame);
     }
-    // A long tail must not compress the rest, so the picture shows values within a few interval widths.
+    // A long tail must not compress the rest, so the picture shows only values within a few interval widths.
     let (q05, q95) = stats::span(&sorted, (0.05, 0.95));
     let room = 1.2 * (q95 - q05);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
@@ -163,15 +159,14 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     scene.line(line, Stroke::solid(Tint::Series(0), 1.4));
 }
 
-/// Pixels of heights above the lower end of a frame.
 fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
-    // A curve can miss all its mass between two of its points: then it is flat.
+    // A curve may miss all its mass between two of its points, and is then flat.
     let peak = shape
         .iter()
         .map(|(_, h)| *h)
         .fold(f64::MIN_POSITIVE, f64::max);
     let (bottom, top) = (frame.bottom, frame.top);
-    // A little space above the highest.
+    // This leaves a little space above the highest point.
     move |height| bottom + (top - bottom) * (height / (peak * 1.04)).clamp(0.0, 1.0)
 }
 
@@ -190,7 +185,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its column.
+/// Draws the correlations of the marginals as a triangle of coloured cells. A name on the diagonal labels the row to
+/// its left and the column below it.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();
@@ -206,7 +202,7 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             let tip = format!("{} and {}: {value}", names[i], names[j]);
             scene.titled_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
-            // So faint that ink can be read on it, on light and on dark ground.
+            // The colours are so faint that text on them is legible on light and on dark backgrounds.
             let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
             scene.titled_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {

@@ -1,10 +1,9 @@
-//! Figures from any input: they are drawn, show their data, and omit values without a position.
+//! Tests that figures can be drawn from any input, show their data, and omit values without a position.
 
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Series};
 use proptest::prelude::*;
 use tiny_skia::Pixmap;
 
-/// The picture and the text of the drawing, both valid.
 fn drawn(figure: &Figure) -> (Pixmap, String) {
     let svg = figure.to_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -13,7 +12,6 @@ fn drawn(figure: &Figure) -> (Pixmap, String) {
     (picture, svg)
 }
 
-/// Number of pixels that are nearly of this colour.
 fn pixels(picture: &Pixmap, colour: [u8; 3]) -> usize {
     let near = |a: u8, b: u8| a.abs_diff(b) <= 2;
     let is = |p: &&tiny_skia::PremultipliedColorU8| {
@@ -32,7 +30,7 @@ fn a_line_is_where_it_belongs() {
     let (picture, svg) = drawn(&Figure::new("A <figure> & its title").panel(chart));
     assert!(svg.contains("A &lt;figure&gt; &amp; its title"));
     assert!(svg.contains(">path<") && svg.contains(">100<"));
-    // A diagonal of about 500 pixels, eight wide at twice the size.
+    // The diagonal is about 500 pixels long and eight wide, at twice the size of the figure.
     let blue = pixels(&picture, [0x00, 0x72, 0xb2]);
     assert!((4000..12_000).contains(&blue), "{blue}");
     assert_eq!(picture.width() % 2, 0);

@@ -1,4 +1,4 @@
-//! Integration tests of `report`: one binary, a module for each subject.
+//! Integration tests of `jensen-report`, as one binary with one module per subject.
 
 mod figures;
 mod render;

@@ -1,4 +1,4 @@
-//! The page is valid HTML, loads nothing, escapes everything and accepts any numbers.
+//! Tests that the page is valid HTML, loads nothing, escapes all texts and accepts any numbers.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{
@@ -74,7 +74,6 @@ fn exhibit() -> Exhibit {
     }
 }
 
-/// A page with every kind of section.
 fn full() -> Report {
     let khat = Khat {
         value: 0.3,
@@ -128,7 +127,7 @@ fn with(section: Section) -> String {
     })
 }
 
-/// Every element is closed in order; names with markup would break this as well as real mistakes do.
+/// Checks that all elements are closed in order. Names that are not escaped would break this, as real mistakes do.
 fn check_tags(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     let html = &html[html.find("</style>").unwrap() + "</style>".len()..];
@@ -156,7 +155,7 @@ fn check_tags(html: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// The only active elements of a page: names and texts never become part of them.
+/// The only active elements of a page. Names and texts never become part of them.
 const SCRIPT: &str = include_str!("../../src/script.js");
 
 fn check_page(html: &str) {
@@ -372,7 +371,7 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     }
     let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
-    // These two, and the −33 that follows them; −25 is within ten times the spread of the rest.
+    // These are the two changed points and the −33 after them. The −25 is within ten times the spread of the rest.
     assert!(html.contains("3 estimates at the start are below the figure"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");
     course.points.drain(..20);

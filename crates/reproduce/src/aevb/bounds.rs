@@ -1,4 +1,4 @@
-//! Figure 2: the lower bound against the number of samples, for several latent dimensions.
+//! Figure 2: the ELBO against the number of samples, for several latent dimensions.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,33 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The extent of the runs at a scale.
+/// The runs of the figure at a scale.
 pub struct Extent {
-    /// Latent dimensions, one panel each.
+    /// The latent dimensions, with one panel each.
     pub latents: &'static [usize],
-    /// Numbers of samples at which the bound is recorded as a row. The last one is the end.
+    /// The numbers of samples at which the ELBO becomes a row. The runs end at the last of them.
     pub marks: &'static [f64],
-    /// Number of marks that the runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach before any
-    /// run continues.
+    /// The numbers of marks that the two runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach
+    /// before any run continues.
     stages: &'static [(usize, usize)],
-    /// Number of minibatches between points of the curve.
+    /// The number of minibatches between points of the curve.
     pub minibatches: u64,
-    /// Step sizes of Adagrad to choose from.
+    /// The step sizes of Adagrad from which to choose.
     pub steps: &'static [f32],
-    /// Number of test images for the bound.
+    /// The number of test images for the ELBO.
     pub test: usize,
-    /// Latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
+    /// The latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
     repeated: Option<(usize, u64)>,
-    /// Lower end of the vertical axis: values below are omitted from the figure.
+    /// Values below the lower end of the vertical axis are omitted.
     range: (f64, f64),
 }
 
-/// The step sizes of the paper.
 const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 
-/// Number of iterations after which a step size is chosen.
 const PROBE: u64 = 2;
 
 impl Extent {
-    /// The runs of a set.
+    /// Returns the runs for a set of images.
     pub fn of(set: Set, context: &Context<'_>) -> Self {
         let (quick, paper) = match set {
             Set::Digits => (
@@ -91,7 +89,6 @@ impl Extent {
         context.pick(quick, paper)
     }
 
-    /// Seeds of a run.
     fn seeds(&self, latent: usize, method: Method) -> u64 {
         match self.repeated {
             Some((repeated, seeds)) if repeated == latent && method == Method::Aevb => seeds,
@@ -99,29 +96,26 @@ impl Extent {
         }
     }
 
-    /// Number of iterations until the given number of samples.
     fn iterations(&self, samples: f64) -> u64 {
         (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
     }
 }
 
-/// Faces.
+/// Draws the panels for faces.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Faces, "figure2-faces")
 }
 
-/// Digits.
+/// Draws the panels for digits.
 pub fn digits(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Digits, "figure2-digits")
 }
 
-/// The curve of a run so far.
 #[derive(Serialize, Deserialize)]
 struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// Every panel of a set. The figure is drawn again after each.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();
@@ -174,8 +168,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed to every mark, with one row each, and returns the whole curve, point by point the median of
-/// the seeds.
+/// Trains with every seed to every mark and writes one row per mark. Returns the whole curve, whose points are medians
+/// over the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -195,7 +189,7 @@ fn measure(
                     method.name()
                 ));
                 let trail = trained(context, set, extent, latent, (method, seed), mark)?;
-                // A run that went further has this one as its beginning.
+                // The beginning of a longer run is this run.
                 let points = trail.curve.into_iter();
                 Ok(Leg {
                     points: points
@@ -248,10 +242,10 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// A run of this figure with at least the given number of samples, and its weights.
+/// Returns a run of this figure with at least `samples` samples, and its weights.
 ///
 /// # Errors
-/// Fails if data are missing, training diverges, or the user stops it.
+/// Fails if data are missing, if training diverges, or if the user stops it.
 pub fn trained(
     context: &mut Context<'_>,
     set: Set,

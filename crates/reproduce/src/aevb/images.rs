@@ -1,4 +1,4 @@
-//! The digits and the faces.
+//! The images of digits and of faces.
 
 use jensen::data::Rows;
 use jensen::vae::{Architecture, Likelihood, Records, RowRecords, Selection, split};
@@ -9,17 +9,17 @@ use crate::failure::Failure;
 /// A set of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// MNIST: 60 000 and 10 000 grey images of digits, grey levels as means of binary pixels.
+    /// MNIST: 60 000 training images and 10 000 test images of digits. The grey levels are means of binary pixels.
     Digits,
-    /// Frey faces: 1 965 grey images of one face.
+    /// Frey faces: 1965 grey images of one face.
     Faces,
 }
 
-/// Share of the faces that is held out by a seeded shuffle; the paper does not state its share.
+/// The share of the faces that is held out, chosen by a seeded shuffle. The paper does not state its share.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
-    /// Name in rows and files.
+    /// Returns the name in rows and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "MNIST",
@@ -27,7 +27,7 @@ impl Set {
         }
     }
 
-    /// Width and height.
+    /// Returns the width and the height in pixels.
     pub fn size(self) -> (usize, usize) {
         match self {
             Self::Digits => (28, 28),
@@ -35,9 +35,10 @@ impl Set {
         }
     }
 
-    /// Standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01). Digits use this
-    /// start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are few of
-    /// them. With the default, auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
+    /// Returns the standard deviation of all initial weights and biases, or `None` for the default. The paper draws
+    /// them from N(0, 0.01). Digits use this start, which is slow at first and better after 6·10⁶ samples. Faces use
+    /// the default, because there are few of them. With the default, auto-encoders of faces gain a hundred nats over
+    /// the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),
@@ -45,7 +46,8 @@ impl Set {
         }
     }
 
-    /// The paper's networks with the given number of latent values: 500 hidden units for digits, 200 for faces.
+    /// Returns the networks of the paper with `latent` latent values. They have 500 hidden units for digits and 200 for
+    /// faces.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {
@@ -58,7 +60,7 @@ impl Set {
     /// Reads the images.
     ///
     /// # Errors
-    /// Fails if the files are missing or of the wrong size.
+    /// Fails if the files are missing or have the wrong size.
     pub fn open(self, context: &Context<'_>) -> Result<Images, Failure> {
         let read = |path: &str| -> Result<Rows, Failure> {
             let rows = Rows::open(&context.data(path)?)?;
@@ -92,7 +94,7 @@ impl Set {
     }
 }
 
-/// Training images and test images.
+/// Training and test images.
 pub struct Images {
     train: Rows,
     test: Option<Rows>,
@@ -100,7 +102,7 @@ pub struct Images {
     apart: Vec<usize>,
 }
 
-/// Both parts as records.
+/// Training and test images as records.
 pub struct Views<'a> {
     train: RowRecords<'a>,
     test: RowRecords<'a>,
@@ -108,7 +110,7 @@ pub struct Views<'a> {
 }
 
 impl Images {
-    /// The parts as records.
+    /// Returns both parts as records.
     pub fn views(&self) -> Views<'_> {
         Views {
             train: RowRecords(&self.train),
@@ -117,7 +119,7 @@ impl Images {
         }
     }
 
-    /// A digest of the files.
+    /// Returns the digest of the files.
     pub fn digest(&self) -> String {
         let test = self.test.as_ref().map_or("", |rows| rows.digest());
         format!("{}{test}", self.train.digest())
@@ -132,12 +134,12 @@ fn first<'a>(records: &'a dyn Records, indices: &[usize], count: usize) -> Selec
 }
 
 impl Views<'_> {
-    /// The first `count` training images.
+    /// Returns the first `count` training images.
     pub fn train(&self, count: usize) -> Selection<'_> {
         first(&self.train, &self.images.chosen, count)
     }
 
-    /// The first `count` test images.
+    /// Returns the first `count` test images.
     pub fn test(&self, count: usize) -> Selection<'_> {
         first(&self.test, &self.images.apart, count)
     }

@@ -11,17 +11,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Latent values and hidden units of the paper's networks.
 const LATENT: usize = 3;
 const HIDDEN: usize = 100;
 
-/// Number of minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
-/// Number of samples, marginal likelihood of training and of test images with their standard errors.
+/// The number of samples, and the marginal likelihoods of training and test images, each with its standard error.
 type Score = [f64; 5];
 
-/// Runs both panels.
+/// Draws both panels.
 pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     let sizes: &[usize] = context.pick(&[1000], &[1000, 50_000]);
     let marks: &[f64] = context.pick(&[2e4, 6e4], &[1e5, 3e5, 1e6, 3e6, 1e7]);
@@ -36,7 +34,7 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
             .into_iter()
             .enumerate()
         {
-            // Without an encoder every image has its own chain, which needs an epoch for a step.
+            // Without an encoder every image has its own chain, and a step of all chains takes an epoch.
             if method == Method::Mcem && size > 1000 {
                 let what = What::new(
                     format!("{size} training images, MCEM: marginal likelihood"),
@@ -87,7 +85,6 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("figure3", &figure)
 }
 
-/// Trains and estimates the marginal likelihood of the first images of both parts.
 fn score(
     context: &mut Context<'_>,
     size: usize,
@@ -124,8 +121,8 @@ fn score(
     Ok(values)
 }
 
-/// The estimator of appendix D, averaged over records, with its standard error. Chains begin at the encoder's codes, if
-/// the method has an encoder.
+/// Estimates the marginal likelihood by the method of appendix D. Returns the mean over records and its standard error.
+/// Chains start at the encoder's codes, if the method has an encoder.
 fn estimate(
     architecture: &Architecture,
     tensors: &[Tensor],

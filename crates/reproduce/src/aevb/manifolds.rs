@@ -1,8 +1,8 @@
-//! Figures 4 and 5: learned planes, and random samples for several latent dimensions.
+//! Figures 4 and 5: latent planes, and random samples for several latent dimensions.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Figure, ImageGrid};
-use jensen::vae::{Autoencoder, Frame, mosaic};
+use jensen::vae::{Autoencoder, PictureFrame, mosaic};
 
 use super::bounds::{Extent, trained};
 use super::images::Set;
@@ -11,23 +11,20 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Number of images along each side of a plane.
 const SIDE: usize = 20;
 
-/// Number of samples in a picture, with equal numbers of rows and columns.
 const ACROSS: usize = 10;
 
-/// Width of a panel in pixels.
 const PANEL: f64 = 420.0;
 
-/// The networks of Figure 2, the samples that they were trained on, and their test bound.
+/// Returns the networks of Figure 2, the number of samples on which they were trained, and their test ELBO.
 fn networks(
     context: &mut Context<'_>,
     set: Set,
     latent: usize,
 ) -> Result<(Autoencoder, f64, f64), Failure> {
     let extent = Extent::of(set, context);
-    // If the run of Figure 2 exists, it is reused.
+    // The run of Figure 2 is reused if it exists.
     let samples = extent.marks[context.pick(0, 1)];
     context.say(format!(
         "{}, {latent} latent values: {samples:e} samples",
@@ -44,15 +41,15 @@ fn networks(
     Ok((networks, samples, bound))
 }
 
-fn panel(title: String, records: &[f32], frame: Frame, columns: usize) -> ImageGrid {
+fn panel(title: String, records: &[f32], frame: PictureFrame, columns: usize) -> ImageGrid {
     let grid = ImageGrid::new(title, 1).cell(PANEL);
     mosaic(records, frame, columns)
         .into_iter()
         .fold(grid, ImageGrid::image)
 }
 
-fn frame(set: Set) -> Frame {
-    Frame::new(set.size(), set.architecture(2).likelihood)
+fn frame(set: Set) -> PictureFrame {
+    PictureFrame::new(set.size(), set.architecture(2).observation.likelihood)
 }
 
 fn row(
@@ -77,7 +74,7 @@ fn row(
     Ok(())
 }
 
-/// Draws the planes of faces and digits.
+/// Draws the latent planes of faces and digits.
 pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut figure = Figure::new("").columns(2);
     for set in [Set::Faces, Set::Digits] {
@@ -90,7 +87,7 @@ pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Samples of digits.
+/// Draws samples of digits.
 pub fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let latents: &[usize] = context.pick(&[3, 20], &[2, 5, 10, 20]);
     let mut figure = Figure::new("").columns(2);

@@ -3,9 +3,9 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `images` | the digits and the faces |
-//! | `training` | runs of every algorithm, stored so that they can continue |
-//! | `bounds` | Figure 2: the lower bound against samples seen |
-//! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
+//! | `training` | stored runs of every algorithm, which can continue |
+//! | `bounds` | Figure 2: the ELBO against the number of samples |
+//! | `likelihoods` | Figure 3: the marginal likelihood against the number of samples |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
 //! The paper shows only curves, so no row has a published number.
@@ -28,19 +28,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     parts: &[
         Piece {
             name: "figure2-faces",
-            about: "lower bound against samples seen, Frey faces, against wake-sleep",
+            about: "lower bound by number of samples on Frey faces, compared with wake-sleep",
             from: Scale::Quick,
             run: bounds::faces,
         },
         Piece {
             name: "figure2-digits",
-            about: "lower bound against samples seen, MNIST, against wake-sleep",
+            about: "lower bound by number of samples on MNIST, compared with wake-sleep",
             from: Scale::Quick,
             run: bounds::digits,
         },
         Piece {
             name: "figure3",
-            about: "marginal likelihood with 3 latent values, against wake-sleep and Monte-Carlo EM",
+            about: "marginal likelihood with 3 latent variables, compared with wake-sleep and Monte-Carlo EM",
             from: Scale::Quick,
             run: likelihoods::figure3,
         },

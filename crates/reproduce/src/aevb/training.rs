@@ -1,4 +1,4 @@
-//! Stored runs of every algorithm, which can continue.
+//! Stored training runs of every algorithm, which can continue.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Seconds between checkpoints.
 const CHECKPOINT_SECONDS: f64 = 20.0;
 
-/// Number of records per minibatch.
+/// The number of records per minibatch.
 pub const BATCH: usize = 100;
 
 /// A training method.
@@ -30,12 +29,12 @@ pub enum Method {
     Aevb,
     /// Wake-sleep with the same networks.
     WakeSleep,
-    /// Monte-Carlo EM: 10 leapfrog steps at an acceptance of 90 %, then 5 updates of the weights.
+    /// Monte-Carlo EM with 10 leapfrog steps at an acceptance rate of 90 %, followed by 5 updates of the weights.
     Mcem,
 }
 
 impl Method {
-    /// Name in rows and figures.
+    /// Returns the name in rows and figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aevb => "AEVB",
@@ -45,36 +44,35 @@ impl Method {
     }
 }
 
-/// A run.
+/// A training run.
 pub struct Job<'a> {
-    /// Name, unique within the experiment.
+    /// The name, which is unique within the experiment.
     pub key: String,
-    /// The method of training.
+    /// The training method.
     pub method: Method,
-    /// The networks.
+    /// The architecture of the networks.
     pub architecture: Architecture,
     /// The training data.
     pub train: &'a dyn Records,
-    /// The test data during training, if any.
+    /// The test data, on which the run is evaluated during training.
     pub test: Option<&'a dyn Records>,
-    /// A digest of both.
+    /// The digest of the training and the test data.
     pub digest: String,
-    /// Standard deviation of all initial weights and biases, instead of the default.
+    /// The standard deviation of all initial weights and biases, if it is not the default.
     pub initial_sd: Option<f64>,
-    /// Adagrad's step size.
+    /// The step size of Adagrad.
     pub step: f32,
-    /// Number of minibatches per iteration. The curve has one point per iteration.
+    /// The number of minibatches per iteration. The curve has one point per iteration.
     pub minibatches: u64,
-    /// Seed.
+    /// The seed.
     pub seed: u64,
 }
 
-/// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, which for [`Method::Mcem`] are only those of the decoder.
+/// The curve and the weights of a run. For [`Method::Mcem`] the weights are those of the decoder only.
 pub struct Trail {
-    /// The curve.
+    /// The points of the curve: the number of samples, the value on the minibatches and the value on the test records.
     pub curve: Vec<[f64; 3]>,
-    /// The weights with the best bound on the test records, or the last weights if there are no test records.
+    /// The weights with the best ELBO on the test records, or the last weights if there are no test records.
     pub tensors: Vec<Tensor>,
 }
 
@@ -90,11 +88,11 @@ impl Job<'_> {
         }
     }
 
-    /// Trains for `iterations` iterations in total, continuing an earlier call. Reuses a longer earlier run, unless
-    /// `exact` is set, which starts training again.
+    /// Trains for `iterations` iterations in total, including those of an earlier call. A longer earlier run is reused
+    /// unless `exact` is set, which starts the training again.
     ///
     /// # Errors
-    /// Fails if training diverges, the user stops it, or a file cannot be written.
+    /// Fails if training diverges, if the user stops it, or if a file cannot be written.
     pub fn train(
         &self,
         context: &mut Context<'_>,
@@ -141,7 +139,7 @@ impl Job<'_> {
         };
         let path = context.scratch(&format!("{}.safetensors", self.key))?;
         let stored = read_optional(&path)?.and_then(|bytes| Checkpoint::decode(&bytes).ok());
-        // A run of other settings or of another version starts again.
+        // A run with other settings or of another version starts again.
         let resume = stored.filter(|stored| {
             (!exact || stored.iteration <= iterations) && stored.accept(&identity, false).is_ok()
         });
@@ -166,7 +164,6 @@ impl Job<'_> {
     }
 }
 
-/// Checkpoints in a file.
 struct File(PathBuf);
 
 impl Store for File {
@@ -234,11 +231,11 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
     }
 }
 
-/// Adagrad's step size with the largest value on the minibatches of the first `iterations` iterations, as in the
-/// paper.
+/// Chooses the step size of Adagrad with the largest value on the minibatches of the first `iterations` iterations, as
+/// the paper does.
 ///
 /// # Errors
-/// Fails as [`Job::train`] does, except for divergence, which excludes a step size.
+/// Returns the errors of [`Job::train`], except that divergence only excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

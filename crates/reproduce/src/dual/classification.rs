@@ -1,7 +1,7 @@
-//! Classification: Gaussian processes, logistic regression, grids of hyperparameters.
+//! Classification by Gaussian processes and logistic regression, and grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::latent::{LatentSpec, Solver, Stored, TableModel, outcome, posterior_at};
+use jensen::latent::{LatentSpec, Solver, StoredPosterior, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
 use super::plain::split;
@@ -14,7 +14,7 @@ fn ionosphere(context: &Context<'_>) -> Result<Table, Failure> {
     Ok(Table::read(&context.data("uci/ionosphere.csv")?)?)
 }
 
-/// Digits 3 (label 0) and 5 (label 1), train and test together.
+/// Reads the digits 3 (label 0) and 5 (label 1) of the training and the test set.
 fn usps(context: &Context<'_>) -> Result<Table, Failure> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for file in ["usps/zip.train.gz", "usps/zip.test.gz"] {
@@ -45,7 +45,7 @@ const GP_SOLVERS: [Solver; 4] = [
     Solver::Opper,
     Solver::Coordinate,
 ];
-/// The solvers that support every design.
+/// These solvers support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
 pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -87,7 +87,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("gp", &figure)
 }
 
-/// Columns with mean 0 and standard deviation 1. The response column becomes 1 for `positive`, and 0 otherwise.
+/// Scales columns to mean 0 and standard deviation 1. The response column becomes 1 for `positive` and 0 otherwise.
 fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table, Failure> {
     let mut columns = Vec::new();
     for (j, column) in table.columns().iter().enumerate() {
@@ -118,7 +118,6 @@ fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table,
     numbers(table.source(), columns)
 }
 
-/// A prior of fixed effects of all columns except the last.
 fn all_columns(table: &Table, variance: f64) -> String {
     let names: Vec<&str> = table.names();
     let inputs = names[..names.len() - 1].join(", ");
@@ -146,7 +145,6 @@ pub(super) fn logistic(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("logistic", &figure)
 }
 
-/// Rows of a table.
 fn rows_of(table: &Table, rows: &[usize]) -> Result<Table, Failure> {
     let columns = table
         .columns()
@@ -162,7 +160,6 @@ fn rows_of(table: &Table, rows: &[usize]) -> Result<Table, Failure> {
     Ok(Table::new(table.source(), columns)?)
 }
 
-/// A grid of lengthscales and variances.
 struct Grid {
     name: &'static str,
     response: &'static str,
@@ -204,7 +201,8 @@ pub(super) fn hyperparameters(context: &mut Context<'_>) -> Result<(), Failure> 
     context.figure("hyperparameters", &figure)
 }
 
-/// Two maps over a grid: at every point, the bound for two thirds of the rows, and the log loss of the remaining third.
+/// Fits a model to two thirds of the rows at every point of a grid. Returns two maps: the lower bound of the fits, and
+/// the log loss of the remaining third.
 fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[HeatMap; 2], Failure> {
     let steps = grid.steps;
     let (held, fitted): (Vec<usize>, Vec<usize>) = (0..table.rows()).partition(|i| i % 3 == 0);
@@ -229,7 +227,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
                 let model = TableModel::new(&request, &train, &files)?;
                 let (_, learnt, _) = fit(context, &model, &learning(Solver::Dual, false), None)?;
                 let rows: Vec<usize> = (0..test.rows()).collect();
-                let stored = Stored::new(&learnt);
+                let stored = StoredPosterior::new(&learnt);
                 let (parts, seen) = posterior_at(&model, &stored, &test, &rows, &files)?;
                 let score = outcome(&model, &parts, &seen);
                 let loss = -score.log_predictive().unwrap_or(0.0);

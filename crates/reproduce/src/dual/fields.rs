@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Learns the precision of a field by the dual, so that all solvers run at sensible hyperparameters.
+/// Learns the precision of a field with the dual solver, so that all solvers run at sensible hyperparameters.
 fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Vec<f64>, Failure> {
     context.keep(
         &format!("{}/learnt", case.name.replace(' ', "-")),
@@ -28,7 +28,8 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// The addition that makes the intrinsic fields proper for the comparison of solvers.
+/// The number that is added to the diagonal of the precision of intrinsic fields, to make them proper for the
+/// comparison of solvers.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -81,7 +82,6 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("fields", &figure)
 }
 
-/// The districts of Scotland as a table.
 fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     let bytes = read_bytes(&context.data("scotland-lip-cancer/scotland.json")?)?;
     let data = jensen::data::DataSet::from_json(&bytes, "scotland.json")?;
@@ -98,7 +98,8 @@ fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     )
 }
 
-/// One dual fit at learnt hyperparameters, with rows for the bound, the gap and the seconds.
+/// Learns the hyperparameters of a case with the dual solver and fits it. Writes rows for the bound, the gap and the
+/// seconds.
 fn learn_and_fit(context: &mut Context<'_>, case: &Case) -> Result<Fit, Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let (_, learnt, seconds) = fit(context, &model, &learning(Solver::Dual, true), None)?;

@@ -5,10 +5,10 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `race` | a model and its data; solvers against each other |
+//! | `race` | models with their data, and comparisons of solvers |
 //! | `classification` | Gaussian processes, logistic regression, grids of hyperparameters |
 //! | `fields` | Markov fields, Cox processes, stochastic volatility |
-//! | `plain` | the dual by plain L-BFGS, and with dense algebra |
+//! | `plain` | the dual with plain L-BFGS and dense algebra |
 //! | `votes` | factor analysis |
 
 mod classification;
@@ -73,7 +73,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "senate",
-            about: "the same of the roll calls of the 106th Senate",
+            about: "factor analysis of the roll calls of the 106th Senate: held-out log loss",
             from: Scale::Quick,
             run: votes::votes_of_the_senate,
         },

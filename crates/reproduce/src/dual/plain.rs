@@ -1,8 +1,8 @@
-//! The paper's dual by plain L-BFGS with dense algebra, and Jensen's solver on dense algebra. Together they separate
+//! The paper's dual with plain L-BFGS and dense algebra, and Jensen's solver with dense algebra. Together they separate
 //! the speed-up of the method from that of the algebra.
 //!
-//! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
-//! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
+//! The formulas are `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃
+//! − Σ̃Λ^½ B⁻¹ Λ^½Σ̃` and `B = I + Λ^½Σ̃Λ^½`. There is no barrier besides φ. A step that leaves the domain is halved.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Correction pairs, as the primal's.
+/// The primal solver has the same number of correction pairs.
 const MEMORY: usize = 10;
 
-/// Nats from the optimum at which a run is finished, as in the other rows.
+/// The distance from the optimum in nats, which is the same as in the other rows.
 const DONE: f64 = 1e-4;
 
-/// Number of iterations after which a run ends.
 const MOST: u64 = 5_000;
 
-/// A site's curve: λ, λ′, φ, φ′ at α, or `None` outside the domain.
+/// The curve of a site, which gives λ, λ′, φ and φ′ at α, or `None` outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
     /// The tilted bound for y successes of n.
@@ -60,7 +59,7 @@ impl Curve {
         }
     }
 
-    /// Well inside the domain.
+    /// Returns a point well inside the domain.
     fn guess(self) -> f64 {
         match self {
             Self::Logistic { y, n } => n * (y + 0.5) / (n + 1.0) - y,
@@ -69,7 +68,6 @@ impl Curve {
     }
 }
 
-/// The dual with dense algebra.
 struct Dual {
     curves: Vec<Curve>,
     covariance: Vec<f64>,
@@ -101,7 +99,7 @@ impl Dual {
         let n = curves.len();
         let whole = dense_prior(model)?;
         let w = rows(&model.design, n, whole.cols);
-        // WΣ, row by row, and with it WΣWᵀ.
+        // WΣ, row by row, from which WΣWᵀ follows.
         let mut covariance = vec![0.0; n * n];
         let mut centre: Vec<f64> = data.offset.clone().unwrap_or_else(|| vec![0.0; n]);
         for (i, row) in w.iter().enumerate() {
@@ -123,7 +121,6 @@ impl Dual {
         })
     }
 
-    /// D and its gradient; `None` outside the domain.
     fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
         let n = alpha.len();
         let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))
@@ -142,7 +139,7 @@ impl Dual {
             }
         }
         let factor = dense::cholesky(&b, n)?;
-        // L⁻¹ Λ^½ Σ̃, whose columns' squares are the difference between Σ̃ and S.
+        // L⁻¹ Λ^½ Σ̃. The squared norms of its columns are the difference between the diagonals of Σ̃ and S.
         let mut half: Vec<f64> = (0..n * n)
             .map(|k| roots[k / n] * self.covariance[k])
             .collect();
@@ -162,7 +159,6 @@ impl Dual {
     }
 }
 
-/// Σ of a model's prior.
 fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     Ok(match &model.prior.covariance {
         Covariance::Dense(sigma) => sigma.clone(),
@@ -187,7 +183,6 @@ fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
     })
 }
 
-/// The design's rows, by their entries.
 fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     match design {
         Design::Identity => (0..n).map(|i| vec![(i, 1.0)]).collect(),
@@ -209,10 +204,8 @@ fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     }
 }
 
-/// A run of plain L-BFGS.
 #[derive(Clone, Serialize, Deserialize)]
 struct Plain {
-    /// Seconds and D after every iteration.
     curve: Vec<(f64, f64)>,
     evaluations: u64,
 }
@@ -221,7 +214,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The two-loop recursion.
 fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::new();
@@ -244,7 +236,6 @@ fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f6
     q
 }
 
-/// Minimises D to within [`DONE`] of `best`, or as far as possible.
 fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
     let begun = crate::now();
     let dual = Dual::of(model)?;
@@ -292,8 +283,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// The rows that separate the causes of the dual's speed-up: the formulation solved by plain L-BFGS, and Jensen's
-/// solver on dense algebra.
+/// Writes the rows that separate the causes of the dual's speed-up: the dual with plain L-BFGS, and Jensen's solver
+/// with dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

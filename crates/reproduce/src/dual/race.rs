@@ -1,8 +1,9 @@
-//! A model and its data, and a comparison of solvers on it.
+//! Models with their data, and comparisons of solvers.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::Error;
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
     Covariance, Files, Fit, LatentModel, LatentSpec, Learning, Learnt, Settings, Solver,
@@ -16,50 +17,46 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Graphs below the folder of the data.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Files for Folder {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::read(&self.0.join(file))?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::read(&self.0.join(file))?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::read(&self.0.join(file))?)
     }
 }
 
-/// A model and its data.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// The number added to the diagonal of a sparse prior precision. It makes an intrinsic prior proper, as solvers
-    /// with covariances require.
+    /// The number that is added to the diagonal of a sparse prior precision. It makes an intrinsic prior proper, which
+    /// solvers with covariances require.
     pub(super) proper: f64,
 }
 
-/// The result of a solver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
-    /// Absent if the solver does not support the model. `note` has the reason.
+    /// The final bound. It is `None` if the solver does not support the model, and `note` then has the reason.
     bound: Option<f64>,
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// Seconds since the start of building the model, and the bound.
+    /// The points of the run: the seconds since the model began to be built, and the bound.
     curve: Vec<(f64, f64)>,
     note: String,
 }
 
 impl Run {
-    /// Seconds until the bound was within `slack` nats of `best`.
     fn reaches(&self, best: f64, slack: f64) -> Option<f64> {
         let ends = self.bound.map(|bound| (self.seconds, bound));
         let mut points = self.curve.iter().copied().chain(ends);
@@ -80,7 +77,8 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-/// The bound along a run. Seconds count from before the model is built, so that no solver's preparation is omitted.
+/// Records the bound during a run. Seconds are counted from before the model is built, so that they include each
+/// solver's preparation.
 struct Trail {
     epoch: Instant,
     points: Vec<(f64, f64)>,
@@ -95,10 +93,8 @@ impl Observer for Trail {
     }
 }
 
-/// Seconds and bounds along a run.
 type Curve = Vec<(f64, f64)>;
 
-/// Fits a case, and returns the bound along the run, the fit with its hyperparameters, and the total seconds.
 pub(super) fn fit(
     context: &Context<'_>,
     model: &TableModel,
@@ -121,7 +117,6 @@ pub(super) fn fit(
     Ok((trail.points, learnt, epoch.elapsed().as_secs_f64()))
 }
 
-/// Fits a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 fn solve(
     context: &Context<'_>,
     model: &TableModel,
@@ -134,7 +129,6 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The solution of an existing model of a case.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -144,7 +138,7 @@ pub(super) fn solved(
     solved_since(context, crate::now(), model, solver, max_seconds)
 }
 
-/// The solution of an existing model, with the seconds since `epoch`.
+/// Seconds are counted from `epoch`.
 fn solved_since(
     context: &Context<'_>,
     epoch: Instant,
@@ -168,7 +162,7 @@ fn solved_since(
     Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
 }
 
-/// A case's model at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
+/// Returns the model of a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
@@ -198,13 +192,11 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
     }
 }
 
-/// Number of runs of a solver that finishes quickly.
 const REPEATS: usize = 10;
 
-/// Seconds after which a solver is not run again.
+/// A solver that takes more than this number of seconds is not run again.
 const SHORT: f64 = 2.0;
 
-/// One solver on one case, stored for a resumed run.
 fn race(
     context: &mut Context<'_>,
     case: &Case,
@@ -216,7 +208,8 @@ fn race(
         context.say(format!("{}: {}", case.name, solver.name()));
         let model = TableModel::new(&case.request, &case.table, &case.files)?;
         let mut found = solve(context, &model, case.proper, solver, max_seconds);
-        // The fastest of short runs, because the first run of a process wakes threads and allocates pages.
+        // The fastest of several short runs counts, because the first run of a process wakes threads and allocates
+        // pages.
         let mut spent = 0.0;
         for _ in 1..REPEATS {
             let Ok((_, _, seconds)) = &found else { break };
@@ -239,7 +232,7 @@ fn race(
                 curve,
                 note: fit.status.name().to_owned(),
             }),
-            // A solver that does not support the model is a result, not the end of the run.
+            // A solver that does not support the model is a result and does not end the reproduction.
             Err(error @ jensen::Error::Latent(jensen::latent::Error::Unsupported(_))) => Ok(Run {
                 solver: solver.name().to_owned(),
                 bound: None,
@@ -254,7 +247,7 @@ fn race(
     })
 }
 
-/// The points of a curve that can be distinguished on an axis of logarithms, its last point included.
+/// Returns the points of a curve that can be distinguished on a logarithmic axis, including the last point.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (i, point) in curve.iter().enumerate() {
@@ -266,7 +259,8 @@ fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-/// All solvers on a case: rows and a chart of the distance from the best bound against seconds.
+/// Runs several solvers on a case and writes their rows. Returns a chart of the distance from the best bound against
+/// seconds.
 pub(super) fn compare(
     context: &mut Context<'_>,
     case: &Case,
@@ -329,7 +323,6 @@ pub(super) fn compare(
     Ok(chart)
 }
 
-/// A table from columns of numbers.
 pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Table, Failure> {
     let columns = columns
         .into_iter()
@@ -339,7 +332,7 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
 }
 
 pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentSpec {
-    // As in the paper: unchanged data, and for logistic likelihoods the bound that has a dual.
+    // As in the paper, the data are unchanged, and logistic likelihoods use the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
     LatentSpec {
         prior: prior.to_owned(),

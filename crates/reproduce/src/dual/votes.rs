@@ -13,12 +13,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// One in this number of votes is held out.
 const HELD: usize = 10;
 
-/// A chamber's votes: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.
+/// The votes of a chamber (1 for yes, 0 for no, NaN for members who did not vote), and the party of each member.
 struct Chamber {
-    /// The beginning of its rows' names.
     name: &'static str,
     title: &'static str,
     figure: &'static str,
@@ -26,7 +24,6 @@ struct Chamber {
     parties: Vec<String>,
 }
 
-/// The words of a column, by member.
 fn words(column: &Column) -> Result<Vec<String>, Failure> {
     let levels = column.levels();
     let codes = column.codes(&levels)?;
@@ -35,7 +32,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// The House of 1984.
+    /// Reads the votes of 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -48,7 +45,7 @@ impl Chamber {
         })
     }
 
-    /// The 106th Senate, 1999 and 2000.
+    /// Reads the votes of the 106th Senate, 1999 and 2000.
     fn senate(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/senate_106.csv")?)?;
         let columns = table.columns();
@@ -86,20 +83,18 @@ impl Chamber {
     }
 }
 
-/// One fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
-    /// Mean log loss of the held-out votes, in nats, and its standard error over votes.
+    /// The mean log loss of the held-out votes in nats, and its standard error over votes.
     loss: f64,
     error: f64,
     iterations: u64,
     seconds: f64,
-    /// Means of the first two scores.
     scores: Vec<(f64, f64)>,
 }
 
-/// `E σ(η)` for η ~ N(mean, variance), by the trapezoid rule over eight standard deviations to either side.
+/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule over eight standard deviations on either side.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);
@@ -143,7 +138,6 @@ pub(super) fn votes_of_the_senate(context: &mut Context<'_>) -> Result<(), Failu
     analysed(context, &senate, most)
 }
 
-/// Numbers of factors up to `most` under three bounds, with every tenth vote held out.
 fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result<(), Failure> {
     let Chamber {
         name: chamber_name,
@@ -238,7 +232,6 @@ fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result
     context.figure(chamber.figure, &figure)
 }
 
-/// Members by their two scores, coloured by party.
 fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     let mut chart = Chart::new("Members by their two scores, tilted bound")
         .x(Axis::new("first score"))
@@ -254,5 +247,4 @@ fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
     chart
 }
 
-/// Precision of the prior on the loadings.
 const RIDGE: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! Figure 5: the generic form on softmax regression with Gaussian dropout.
+//! Figure 5: the joint control variate in its general form, on softmax regression with Gaussian dropout.
 
 use jensen::blackbox::records::{
     DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
@@ -13,13 +13,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A run.
 struct Plan {
     estimator: RecordEstimator,
     step_size: f64,
 }
 
-/// The loss along a run, which ends where the run diverges.
+/// Returns the loss during the run. If the run diverges, the loss ends there.
 fn descend(
     objective: &GaussianDropout,
     plan: &Plan,
@@ -57,7 +56,6 @@ fn descend(
     Ok(curve)
 }
 
-/// Figure 5, on pixels of digits instead of a network's features of CIFAR-10.
 pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Naive,
@@ -81,7 +79,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let scale = vec![1.0 / 255.0; PIXELS];
     let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
     let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
-    // The table is outdated for some epochs, and the gain comes after them.
+    // The table is outdated for some epochs, and the gain follows them.
     let epochs = context.pick(30, 100);
     let stopped = context.stopper();
     let curves = context.keep_each(

@@ -2,12 +2,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `tasks` | the six tasks: data, models, the paper's figures |
-//! | `runs` | optimisation runs and the bound along them |
+//! | `tasks` | the six tasks: data, models and the paper's numbers |
+//! | `runs` | optimisation runs, and the ELBO of their iterates |
 //! | `variance` | Table 1, Figures 1 and 2 |
 //! | `traces` | Figures 3, 4, 6, 7 and 8 |
 //! | `times` | Table 3 |
-//! | `dropout` | Figure 5: the generic form |
+//! | `dropout` | Figure 5: the general form |
 
 mod dropout;
 mod runs;
@@ -29,43 +29,43 @@ pub const EXPERIMENT: Experiment = Experiment {
     parts: &[
         Piece {
             name: "table1-sonar",
-            about: "where the variance of gradients comes from, on Sonar",
+            about: "sources of gradient variance, on Sonar",
             from: Scale::Quick,
             run: variance::sonar,
         },
         Piece {
             name: "table1-australian",
-            about: "the same on Australian",
+            about: "sources of gradient variance, on Australian",
             from: Scale::Quick,
             run: variance::australian,
         },
         Piece {
             name: "table1-mnist",
-            about: "the same on MNIST",
+            about: "sources of gradient variance, on MNIST",
             from: Scale::Quick,
             run: variance::mnist,
         },
         Piece {
             name: "table1-ppca",
-            about: "the same on PPCA",
+            about: "sources of gradient variance, on PPCA",
             from: Scale::Quick,
             run: variance::ppca,
         },
         Piece {
             name: "table1-ppca-centred",
-            about: "the same on PPCA of pixels that are centred but not standardised",
+            about: "sources of gradient variance, on PPCA of pixels that are centred but not standardised",
             from: Scale::Quick,
             run: variance::centred_ppca,
         },
         Piece {
             name: "table1-tennis",
-            about: "the same on Tennis",
+            about: "sources of gradient variance, on Tennis",
             from: Scale::Quick,
             run: variance::tennis,
         },
         Piece {
             name: "table1-movielens",
-            about: "the same on MovieLens",
+            about: "sources of gradient variance, on MovieLens",
             from: Scale::Quick,
             run: variance::movielens,
         },
@@ -83,55 +83,55 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "figure3-australian",
-            about: "the same for Australian",
+            about: "the bound of Australian against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::australian,
         },
         Piece {
             name: "figure3-mnist",
-            about: "the same for MNIST",
+            about: "the bound of MNIST against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::mnist,
         },
         Piece {
             name: "figure3-ppca",
-            about: "the same for PPCA",
+            about: "the bound of PPCA against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::ppca,
         },
         Piece {
             name: "figure3-tennis",
-            about: "the same for Tennis",
+            about: "the bound of Tennis against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::tennis,
         },
         Piece {
             name: "figure3-movielens",
-            about: "the same for MovieLens",
+            about: "the bound of MovieLens against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::movielens,
         },
         Piece {
             name: "figure6-mnist",
-            about: "Adam against SGD on MNIST, with Figure 7's runs",
+            about: "Adam compared with SGD on MNIST, with Figure 7's runs",
             from: Scale::Paper,
             run: traces::optimisers_mnist,
         },
         Piece {
             name: "figure6-ppca",
-            about: "the same for PPCA",
+            about: "Adam compared with SGD on PPCA",
             from: Scale::Paper,
             run: traces::optimisers_ppca,
         },
         Piece {
             name: "figure6-tennis",
-            about: "the same for Tennis",
+            about: "Adam compared with SGD on Tennis",
             from: Scale::Paper,
             run: traces::optimisers_tennis,
         },
         Piece {
             name: "figure6-movielens",
-            about: "the same for MovieLens",
+            about: "Adam compared with SGD on MovieLens",
             from: Scale::Paper,
             run: traces::optimisers_movielens,
         },
@@ -143,19 +143,19 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "table3-ppca",
-            about: "the same on PPCA",
+            about: "milliseconds per iteration on PPCA",
             from: Scale::Quick,
             run: times::ppca,
         },
         Piece {
             name: "table3-tennis",
-            about: "the same on Tennis",
+            about: "milliseconds per iteration on Tennis",
             from: Scale::Quick,
             run: times::tennis,
         },
         Piece {
             name: "table3-movielens",
-            about: "the same on MovieLens",
+            about: "milliseconds per iteration on MovieLens",
             from: Scale::Quick,
             run: times::movielens,
         },

@@ -1,4 +1,4 @@
-//! Optimisation runs and the bound along them.
+//! Optimisation runs, and the ELBO of their iterates.
 
 use std::sync::Arc;
 
@@ -29,17 +29,13 @@ impl From<RecordError> for Failure {
     }
 }
 
-/// The method of updating parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// An estimator under SGD or Adam.
     Estimator(RecordEstimator, Rule),
-    /// SMISO.
     Smiso,
 }
 
 impl Method {
-    /// The name of the method in rows and legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Estimator(estimator, _) => estimator.name(),
@@ -48,31 +44,27 @@ impl Method {
     }
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) method: Method,
-    /// Step size, or SMISO's γ.
+    /// The step size, or γ of SMISO.
     pub(super) step: f64,
     pub(super) batch: usize,
-    /// Spread of the start.
     pub(super) spread: f64,
     pub(super) iterations: u64,
-    /// The number of estimates of the bound.
     pub(super) points: u64,
-    /// Number of draws per estimate.
     pub(super) draws: usize,
     pub(super) seed: u64,
 }
 
-/// The bound along a run; `None` from the iteration at which it diverged.
+/// The ELBO at some iterates of a run. It is `None` from the iteration at which the run diverged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Trace {
     pub(super) iterations: Vec<u64>,
     pub(super) elbo: Vec<Option<f64>>,
 }
 
-/// ω for which every coordinate is normal with this spread, which is one in the paper.
+/// Draws a start ω whose coordinates are normal with standard deviation `spread`, which is 1 in the paper.
 pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     let mut out = vec![0.0; parameters];
     let purpose = rng::Purpose::new("reproduce").fold("joint-cv start");
@@ -81,10 +73,10 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// Number of draws in a block: few enough to remain in the cache, and enough to fill vectors.
+/// The number of values in a block of draws, which is small enough for the cache and large enough for vectorised loops.
 const BLOCK: usize = 1 << 21;
 
-/// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
+/// Computes the ELBO at ω from all records. It is exact for logistic regression, and a sample mean for other models.
 pub(super) fn bound(model: &RecordModel, omega: &[f64], draws: usize, seed: u64) -> f64 {
     match model {
         RecordModel::Logistic(glm) => exact(glm, omega),
@@ -113,16 +105,15 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     Moments::of(&weights).mean()
 }
 
-/// Nodes of the trapezoidal rule for expectations over normal predictors, and the number of standard deviations that
-/// they cover.
+/// The number of nodes of the trapezoidal rule for expectations over normal predictors.
 const NODES: usize = 65;
+/// The number of standard deviations that the nodes cover on either side.
 const REACH: f64 = 8.0;
 
-/// Number of records per chunk.
 const CHUNK: u32 = 1024;
 
-/// The mean-field bound of a logistic regression. Each record's term is an integral over its normal predictor, and the
-/// prior and the entropy have closed forms.
+/// Computes the mean-field ELBO of a logistic regression. The term of each record is an integral over its normal
+/// predictor. The prior and the entropy have closed forms.
 fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     let d = glm.dim();
     let (mean, log_sd) = omega.split_at(d);
@@ -160,7 +151,7 @@ fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     likelihood + prior_and_entropy
 }
 
-/// The iterations after which the bound is estimated: closer together at the beginning.
+/// The iterations are closer together at the beginning.
 fn points(plan: &Plan) -> Vec<u64> {
     let (n, last) = (plan.points.max(2) as f64, plan.iterations as f64);
     let mut points: Vec<u64> = (1..=plan.points)
@@ -170,7 +161,7 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// Runs a plan. `stopped` is checked occasionally.
+/// `stopped` is checked occasionally.
 pub(super) fn run(
     model: &RecordModel,
     plan: &Plan,
@@ -194,10 +185,8 @@ pub(super) fn run(
     })
 }
 
-/// The paper's α of SMISO.
 pub(super) const SMISO_ALPHA: f64 = 0.9;
 
-/// SMISO with the paper's α.
 pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     SmisoSettings {
         alpha: SMISO_ALPHA,
@@ -208,7 +197,6 @@ pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     }
 }
 
-/// An estimator with the paper's settings.
 pub(super) fn settings(
     estimator: RecordEstimator,
     rule: Rule,

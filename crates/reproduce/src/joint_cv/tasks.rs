@@ -1,5 +1,6 @@
-//! The six tasks: data, models and the paper's figures for them.
+//! The six tasks: data, models and the paper's numbers.
 
+use jensen::blackbox::Rule;
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
 use jensen::density::RecordDensity;
@@ -10,57 +11,51 @@ use jensen::glm::{
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// A task of the paper (Table 2).
+/// A task in Table 2 of the paper.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
-    /// The name of the task.
     pub(super) name: &'static str,
-    /// Number of records per batch.
     pub(super) batch: usize,
     /// Whether the task is one of the two with few records, which use SGD.
     pub(super) small: bool,
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,
-    /// Reads its data.
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
-    /// Spread of the normal numbers at which a run starts. From standard normal starts, the logarithms of MovieLens's
-    /// scales vary so much that the bound begins below −10¹⁴ nats.
+    /// The standard deviation of the normal numbers at which a run starts. From standard normal starts, the logarithms
+    /// of MovieLens's scales vary so much that the ELBO begins below −10¹⁴ nats.
     pub(super) spread: f64,
-    /// Epochs of a run, quick and as in the paper.
+    /// The numbers at the quick scale and at the paper's scale.
     pub(super) epochs: [u64; 2],
-    /// Seeds of a run at the paper's scale.
+    /// The number at the paper's scale.
     pub(super) seeds: u64,
-    /// Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
+    /// The values of Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
     pub(super) variances: [f64; 3],
-    /// Table 3, if present.
+    /// `None` if Table 3 does not contain the task.
     pub(super) times: Option<Times>,
-    /// Step sizes γ of SMISO (appendix D).
+    /// The step sizes γ of appendix D.
     pub(super) smiso: &'static [f64],
 }
 
-/// Milliseconds per iteration on the paper's GPU.
+/// Milliseconds per iteration on the GPU of the paper.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
-    /// The time of `joint`, which has its SVRG form for MovieLens.
+    /// For MovieLens it is the time of the SVRG form.
     pub(super) joint: f64,
     pub(super) inc: Option<f64>,
     pub(super) full_naive: f64,
     pub(super) full_cv: f64,
 }
 
-/// A model of records.
 pub(super) enum RecordModel {
-    /// Logistic regression with standard normal coefficients.
     Logistic(Glm<StandardNormal>),
-    /// Coefficients of several predictors.
+    /// Coefficients of several linear predictors per record.
     Linear(Glm<Box<dyn Prior>>),
-    /// Principal components.
+    /// Probabilistic principal components.
     Components(Ppca),
 }
 
-/// Runs generic code on whichever model a task has.
 macro_rules! with_density {
     ($model:expr, $density:ident => $body:expr) => {
         match $model {
@@ -73,7 +68,6 @@ macro_rules! with_density {
 pub(super) use with_density;
 
 impl RecordModel {
-    /// Number of records and of dimensions.
     pub(super) fn size(&self) -> (usize, usize) {
         with_density!(self, density => (density.records(), density.dim()))
     }
@@ -86,10 +80,10 @@ pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
 
-/// The step sizes of appendix D for Adam.
+/// The step sizes of appendix D.
 pub(super) const ADAM_STEPS: [f64; 5] = [1e-1, 5e-2, 1e-2, 5e-3, 1e-3];
 
-/// All tasks, as in Table 1.
+/// The tasks in the order of Table 1.
 pub(super) static TASKS: [Task; 6] = [
     Task {
         name: "Sonar",
@@ -202,7 +196,13 @@ pub(super) static TASKS: [Task; 6] = [
 ];
 
 impl Task {
-    /// The task of this name.
+    pub(super) fn rule(&self) -> Rule {
+        match self.small {
+            true => Rule::Sgd,
+            false => Rule::adam(),
+        }
+    }
+
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         let found = TASKS.iter().find(|task| task.name == name);
         found.ok_or_else(|| Failure::Method(format!("no task is called {name}")))
@@ -210,15 +210,14 @@ impl Task {
 }
 
 impl From<ShapeError> for Failure {
-    /// Data of other shapes than the paper's.
     fn from(error: ShapeError) -> Self {
         Self::Data(error.to_string())
     }
 }
 
-/// Logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the paper's
-/// Table 2. The paper does not state a scaling. This scaling is the one of both sets in the LIBSVM collection, and with
-/// it Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
+/// Creates a logistic regression on features scaled to [−1, 1] without an intercept, which gives the dimensions of the
+/// paper's Table 2. The paper does not state a scaling. This one is that of both data sets in the LIBSVM collection,
+/// and with it the variances of Table 1 agree within 7 % for Australian and within a quarter for Sonar.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -251,7 +250,6 @@ fn australian(context: &Context<'_>) -> Result<RecordModel, Failure> {
     logistic(&features, &outcomes)
 }
 
-/// The last column, and the numbers of the others.
 fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), Failure> {
     let (last, features) = table
         .columns()
@@ -261,7 +259,6 @@ fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), F
     Ok((last, numbers.collect::<Result<_, Failure>>()?))
 }
 
-/// Pixels and labels of the training digits.
 pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failure> {
     let file = |name: &str| -> Result<Vec<u8>, Failure> {
         let path = context.data(name)?;
@@ -281,7 +278,6 @@ pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failu
     Ok((images, labels.iter().map(|&y| u32::from(y)).collect()))
 }
 
-/// Number of pixels per image.
 pub(super) const PIXELS: usize = 784;
 
 fn mnist(context: &Context<'_>) -> Result<RecordModel, Failure> {
@@ -302,8 +298,8 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-/// Principal components of pixels in [0, 1] that are centred but not standardised, according to one sentence of the
-/// paper. Another sentence says that they are standardised.
+/// Creates a model of principal components of pixels in [0, 1]. The pixels are centred but not standardised, as one
+/// sentence of the paper says. Another sentence says that they are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;
@@ -342,7 +338,7 @@ fn movielens(context: &Context<'_>) -> Result<RecordModel, Failure> {
             path.display()
         ))
     };
-    // Titles are in Latin-1, flags in ASCII; the first flag is `unknown`.
+    // Titles are in Latin-1 and flags in ASCII. The first flag is `unknown`.
     let path = context.data("movielens-100k/u.item")?;
     let bytes = read_bytes(&path)?;
     let mut genres: Vec<Vec<u32>> = Vec::new();

@@ -17,13 +17,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Smallest number of iterations of a round.
 const BLOCK: u64 = 500;
 
-/// Runs the next iterations of a fit.
 type Advance<'a> = Box<dyn FnMut(u64) + 'a>;
 
-/// A fit that runs on.
 fn advance<'a, D: RecordDensity>(
     density: &'a D,
     method: Method,
@@ -46,7 +43,7 @@ fn advance<'a, D: RecordDensity>(
     let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
-            // A step size too small to change the cost of an iteration.
+            // The step size is too small to change the cost of an iteration.
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
@@ -54,12 +51,11 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// Number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
-/// The milliseconds of an iteration, computed from the times of chunks of some epochs and of each epoch's first
-/// iteration, in which `joint-svrg` passes over all records. It is the mean of the fastest fifth of the chunks, because
-/// other programs can only slow a chunk down, plus the excess of the first iteration spread over the epoch.
+/// Computes the milliseconds per iteration from the times of chunks, and of the first iteration of each epoch, in which
+/// `joint-svrg` passes over all records. The result is the mean of the fastest fifth of the chunks, because other
+/// programs can only slow a chunk down. The additional time of first iterations is spread over the epoch and added.
 fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     chunks.sort_by(f64::total_cmp);
     chunks.truncate(chunks.len().div_ceil(5));
@@ -68,7 +64,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Milliseconds per iteration by method, with full tables, alternating between the methods.
+/// Measures with full tables, and alternates between the methods.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,
@@ -81,7 +77,7 @@ pub(super) fn milliseconds(
         with_density!(model, density => {
             let epoch = Batches::new(1, density.records(), task.batch)?.per_epoch() as u64;
             let mut fits = Vec::new();
-            for method in methods(task, scale)? {
+            for method in methods(task, scale) {
                 let mut advance = advance(density, method, task)?;
                 advance(epoch);
                 fits.push((method.name().to_owned(), advance, Vec::new(), Vec::new()));
@@ -107,10 +103,8 @@ pub(super) fn milliseconds(
     })
 }
 
-/// The number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
-/// Milliseconds of a gradient from all records.
 fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) -> f64 {
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
     let omega = start(family.parameters(), 1, spread);
@@ -136,7 +130,6 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     fastest
 }
 
-/// Table 3 for one task.
 fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let Some(times) = &task.times else {

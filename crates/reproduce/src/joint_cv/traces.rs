@@ -1,4 +1,4 @@
-//! Figures 3, 4, 6, 7 and 8: the bound against iterations and seconds.
+//! Figures 3, 4, 6, 7 and 8: the ELBO against iterations and seconds.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// The runs on a task, in the order of legends.
-pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure> {
-    let rule: Rule = if task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+/// Returns the methods in the order of legends.
+pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
+    let rule = task.rule();
     let paper = scale == Scale::Paper;
     let mut estimators = vec![RecordEstimator::Naive, RecordEstimator::Cv];
     if task.small && paper {
@@ -27,11 +25,11 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if task.name != "PPCA" || paper {
         estimators.extend([RecordEstimator::Joint, RecordEstimator::JointMean]);
     }
-    // Whole snapshots of 85 000 coordinates, two numbers each, take gigabytes.
+    // Complete snapshots of 85 000 coordinates with two numbers each take gigabytes.
     if !["PPCA", "MovieLens"].contains(&task.name) || paper {
         estimators.push(RecordEstimator::JointPaper);
     }
-    // Figure 4 is about the small tasks.
+    // Figure 4 shows the small tasks.
     if !task.single || (task.small && paper) {
         estimators.push(RecordEstimator::JointSvrg);
     }
@@ -45,14 +43,14 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if !task.smiso.is_empty() && paper {
         methods.push(Method::Smiso);
     }
-    Ok(methods)
+    methods
 }
 
-/// The step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
+/// At the quick scale, large tasks use only the two step sizes that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
-        // Step sizes around the best, for the methods with expensive iterations.
+        // Methods with expensive iterations use only the step sizes around the best one.
         (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (
             Method::Estimator(
@@ -68,22 +66,21 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     }
 }
 
-/// Number of draws for a sampled bound. All methods of a task use the same draws, so that differences between methods
-/// are more precise than the bounds.
+/// The number of draws for a sampled ELBO. All methods of a task use the same draws, so differences between methods are
+/// more precise than the ELBO itself.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// The number of bounds along a run.
+/// The numbers at the quick scale and at the paper's scale.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The number of bounds along a run if a bound is cheap.
+/// The same numbers for tasks whose ELBO is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
-/// The runs of a method with one step size.
+/// The runs with one step size, one run per seed.
 struct Curve {
     step: f64,
-    /// The mean over seeds of the bound at each point; `None` if a run had diverged.
+    /// The mean ELBO over seeds at each point, or `None` if a run had diverged.
     mean: Vec<Option<f64>>,
-    /// The last bound of each seed.
     ends: Vec<Option<f64>>,
 }
 
@@ -103,22 +100,19 @@ impl Curve {
         }
     }
 
-    /// The last of the mean bounds.
     fn last(&self) -> Option<f64> {
         self.mean.last().copied().flatten()
     }
 }
 
-/// The runs of a method by step size.
 struct Runs {
     iterations: Vec<u64>,
-    /// Seconds an iteration.
     seconds: f64,
     curves: Vec<Curve>,
 }
 
 impl Runs {
-    /// The best step size chosen for each point in hindsight.
+    /// Returns the largest mean ELBO over step sizes at each point, which is that of the step size chosen in hindsight.
     fn best(&self) -> Vec<Option<f64>> {
         (0..self.iterations.len())
             .map(|i| {
@@ -132,7 +126,6 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
-    /// The runs with the step size that gives the highest final bound.
     fn highest(&self) -> Option<&Curve> {
         let ends = self.curves.iter();
         let ends = ends.filter_map(|curve| Some((curve, curve.last()?)));
@@ -140,7 +133,6 @@ impl Runs {
             .map(|(curve, _)| curve)
     }
 
-    /// The point at which the bound first reaches `level`.
     fn reaches(&self, level: f64) -> Option<usize> {
         self.best()
             .iter()
@@ -148,36 +140,34 @@ impl Runs {
     }
 }
 
-/// Seeds of a method, or one seed if an iteration passes over all records.
+/// A method whose iteration passes over all records has one seed.
 fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
 
-/// The content of a figure for a task: methods with their step sizes.
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The figure of these runs, which is the key of their storage.
+    /// The runs are stored under this name.
     figure: &'static str,
 }
 
 impl Lineup {
-    /// Figure 3.
-    fn best(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
+    fn best(context: &Context<'_>, task: &Task) -> Self {
         let scale = context.scale();
-        let all = methods(task, scale)?.into_iter();
-        Ok(Self {
+        let all = methods(task, scale).into_iter();
+        Self {
             methods: all
                 .map(|method| (method, steps(task, method, scale).to_vec()))
                 .collect(),
             seeds: context.pick(1, task.seeds),
             figure: "figure3",
-        })
+        }
     }
 
-    /// Figure 7: SGD with the step sizes equivalent to SMISO's γ, α |B| γ / N (Eq. 26), for one seed.
-    fn plain(task: &Task, records: usize) -> Result<Self, Failure> {
-        let rule: Rule = "sgd".parse().map_err(Failure::Method)?;
+    /// The methods of Figure 7: SGD for one seed, with the step sizes α |B| γ / N that are equivalent to SMISO's γ (Eq.
+    /// 26).
+    fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
             RecordEstimator::JointSvrg
         } else {
@@ -186,17 +176,17 @@ impl Lineup {
         let scale = SMISO_ALPHA * task.batch as f64 / records as f64;
         let steps: Vec<f64> = task.smiso.iter().map(|gamma| scale * gamma).collect();
         let estimators = [RecordEstimator::Naive, RecordEstimator::Cv, joint];
-        let method = |estimator| (Method::Estimator(estimator, rule), steps.clone());
-        Ok(Self {
+        let method = |estimator| (Method::Estimator(estimator, Rule::Sgd), steps.clone());
+        Self {
             methods: estimators.into_iter().map(method).collect(),
             seeds: 1,
             figure: "figure7",
-        })
+        }
     }
 
-    /// The comparison in Figure 6: the same estimators as in Figure 3, and SMISO, from one seed.
-    fn adaptive(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
-        let mut lineup = Self::best(context, task)?;
+    /// The methods of Figure 6: the estimators of Figure 3 and SMISO, for one seed.
+    fn adaptive(context: &Context<'_>, task: &Task) -> Self {
+        let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
         lineup.methods.retain(|(method, _)| match method {
             Method::Smiso => true,
@@ -207,11 +197,10 @@ impl Lineup {
                 _ => false,
             },
         });
-        Ok(lineup)
+        lineup
     }
 }
 
-/// All runs of a task by method.
 fn runs_of(
     context: &mut Context<'_>,
     model: &RecordModel,
@@ -270,13 +259,13 @@ fn runs_of(
     Ok(found)
 }
 
-/// Points of a curve, without diverged ones.
+/// Diverged points are omitted.
 fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>]) -> Series {
     let points = x.zip(y).filter_map(|(x, y)| y.map(|y| (x, y)));
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound in the figure. Earlier bounds are far lower and would hide the rest.
+/// Returns the lowest ELBO that the figure shows. Earlier values are far lower and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -285,17 +274,15 @@ fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     Some(early - 0.2 * (end - early).abs())
 }
 
-/// The bounds above the lowest one shown.
 fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
     let seen = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
     bounds.iter().map(|b| b.filter(seen)).collect()
 }
 
-/// The panels of Figures 3 and 8 for one task, with their rows.
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let lineup = Lineup::best(context, task)?;
+    let lineup = Lineup::best(context, task);
     let all = runs_of(context, &model, task, &lineup)?;
     let lowest = lowest(&all);
     let shown = |y: &[Option<f64>]| visible(y, lowest);
@@ -314,7 +301,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         let at = runs.iterations.iter().map(|&t| t as f64);
         iterations = iterations.series(line(name, at.clone(), &best));
         seconds = seconds.series(line(name, at.map(|t| t * runs.seconds), &best));
-        // Those of SMISO have another scale.
+        // The step sizes of SMISO have another scale.
         if *name != "smiso" {
             let ends = runs
                 .curves
@@ -332,7 +319,6 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     rows(context, task, &all)
 }
 
-/// Final bounds, and how much earlier the joint estimators reach the final bound of naive.
 fn rows(
     context: &mut Context<'_>,
     task: &Task,
@@ -392,7 +378,6 @@ fn rows(
     Ok(())
 }
 
-/// The last bound with the best step size, with its standard error over seeds.
 fn final_bound(runs: &Runs) -> Ours {
     let Some(curve) = runs.highest() else {
         return Ours::none("every step size diverged");
@@ -405,8 +390,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// The difference between the final bounds of two methods, each with its own best step size, compared seed by seed if
-/// they share seeds.
+/// Returns the difference between the final ELBOs of two methods, each with its own best step size. Methods with common
+/// seeds are compared seed by seed.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);
@@ -414,12 +399,11 @@ fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     Some(Ours::mean_of(&gaps).note("best step sizes, seed by seed"))
 }
 
-/// Figures 6 and 7 for one task: Adam against SGD.
 fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let adaptive = Lineup::adaptive(context, task)?;
-    let plain = Lineup::plain(task, model.size().0)?;
+    let adaptive = Lineup::adaptive(context, task);
+    let plain = Lineup::plain(task, model.size().0);
     let adam = runs_of(context, &model, task, &adaptive)?;
     let sgd = runs_of(context, &model, task, &plain)?;
     let mut chart = Chart::new(format!("{name}, best step size"))
@@ -450,7 +434,6 @@ fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     context.figure(&format!("figure6-{}", name.to_lowercase()), &figure)
 }
 
-/// The lowest last bound of a figure's methods.
 fn lowest_end(all: &[(&'static str, Runs)]) -> Option<f64> {
     let ends = all.iter().filter_map(|(_, runs)| runs.last());
     ends.reduce(f64::min)

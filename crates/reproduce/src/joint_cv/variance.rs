@@ -7,7 +7,7 @@ use jensen::blackbox::records::{
     Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, Table, Variances,
     variances,
 };
-use jensen::blackbox::{Family, OptimiserState, Rule};
+use jensen::blackbox::{Family, OptimiserState};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
@@ -18,25 +18,23 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A figure and its standard error.
+/// A value and its standard error.
 type Figures = (f64, f64);
 
-/// Variances at an iteration: of the naive estimator's parts, and of estimators.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
     iteration: u64,
-    /// Total, subsampling, Monte Carlo.
+    /// The total, subsampling and Monte-Carlo variance of the naive estimator.
     naive: [Figures; 3],
-    /// Estimators with a control variate, in the requested order.
+    /// The variances in the requested order.
     totals: Vec<Figures>,
 }
 
-/// One run with `joint`, analysed by estimators with their own tables.
+/// A run with `joint`, which estimators with their own tables analyse.
 struct Look<'p> {
     task: &'p Task,
     step: f64,
     iterations: u64,
-    /// When to look.
     at: &'p [u64],
     estimators: &'p [RecordEstimator],
     samples: usize,
@@ -55,7 +53,6 @@ fn parts(found: &Variances) -> [Figures; 3] {
     ]
 }
 
-/// Runs `joint` and measures variances along its iterates.
 fn look<D: RecordDensity>(
     context: &Context<'_>,
     density: &D,
@@ -63,9 +60,7 @@ fn look<D: RecordDensity>(
 ) -> Result<Vec<Point>, Failure> {
     let d = density.dim();
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
-    let rule: Rule = if look.task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+    let rule = look.task.rule();
     let (joint, batch) = (RecordEstimator::Joint, look.task.batch);
     let optimiser = settings(joint, rule, look.step, batch).optimiser;
     let batches = Batches::new(look.seed, density.records(), batch)?;
@@ -141,8 +136,8 @@ fn look<D: RecordDensity>(
                     estimator: *estimator,
                     ..request
                 };
-                // The estimate already computes the changes by a visit. Estimators that pass over all records store
-                // only the parameters.
+                // The evaluation of an estimate also computes the changes that a visit stores. Estimators that pass
+                // over all records store only the parameters.
                 if *estimator == RecordEstimator::JointExact {
                     finite(gradients.evaluate(&request, own, &mut unused), iteration)?;
                 }
@@ -154,13 +149,12 @@ fn look<D: RecordDensity>(
     Ok(points)
 }
 
-/// Table 1 for one task.
 fn table1(context: &mut Context<'_>, task: &Task) -> Result<(), Failure> {
     let kept = context.keep(&format!("table1-{}", task.name), |context| {
         context.say(format!("variances at the endpoint of {}", task.name));
         let model = (task.load)(context)?;
         let epoch = model.size().0.div_ceil(task.batch) as u64;
-        // Spreads settle slowly, and the Monte-Carlo variance with them.
+        // Standard deviations converge slowly, and the Monte-Carlo variance with them.
         let iterations = match (task.small, &model) {
             (true, _) => context.pick(50_000, 200_000),
             (false, RecordModel::Components(_)) => epoch * context.pick(2, 100),
@@ -224,7 +218,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// The rows of Table 1 for centred pixels, whose values are closer to the paper's.
+/// Writes the rows of Table 1 for centred pixels, whose values are closer to those in the paper.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",
@@ -242,7 +236,6 @@ pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("MovieLens")?)
 }
 
-/// Figures 1 and 2: variances along a run on the small tasks.
 pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
     let estimators = [
         RecordEstimator::Cv,
@@ -284,7 +277,7 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         figure = figure.panel(chart);
         let Some(last) = points.last() else { continue };
-        // The content of Figure 2, as ratios to the bounds.
+        // The content of Figure 2 as ratios to the bounds.
         let bounds = [
             ("cv", 0, 1),
             ("inc", 1, 2),

@@ -1,4 +1,4 @@
-//! Figures 3 and 4: factorial mixtures of small hand-made images, and of faces.
+//! Figures 3 and 4: factorial mixtures of small images and of faces.
 
 use jensen::conjugate::driver::{Driver, DriverSettings, Mode};
 use jensen::conjugate::model::ConjugateModel;
@@ -18,8 +18,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The eight images, 4 × 4, row by row: bars, corners, a square, a ring's diagonal pieces. The paper shows its own
-/// images, but does not list them.
+/// The eight images of 4 × 4 pixels, row by row: bars, corners, a square, and the diagonal pieces of a ring. The paper
+/// shows its own images, but does not list them.
 const IMAGES: [&str; 8] = [
     "1111000000000000",
     "0000000000001111",
@@ -34,21 +34,19 @@ const IMAGES: [&str; 8] = [
 const TOY: Purpose = Purpose::new("toy images");
 const SPLIT: Purpose = Purpose::new("held-out faces");
 
-/// A run of batch ascent.
 #[derive(Serialize, Deserialize)]
 struct Course {
-    /// The bound at T = 1, with one entry per scored iteration.
+    /// The iteration and the ELBO at T = 1 of each scored iteration.
     bounds: Vec<(f64, f64)>,
-    /// Held-out nats per point.
+    /// The held-out log predictive density in nats per point.
     heldout: Vec<(f64, f64)>,
     temperatures: Vec<(f64, f64)>,
     factors: Vec<f64>,
 }
 
-/// Period in iterations between computations of the bound at T = 1, each of which costs as much as an iteration.
+/// The number of computations of the ELBO at T = 1 per iteration. Each of them costs as much as an iteration.
 const SCORES: f64 = 0.25;
 
-/// Fits by batch ascent, with scores along the way.
 fn ascend(
     context: &Context<'_>,
     model: &FactorialMixture,
@@ -111,7 +109,7 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// The policies of the figure: name and policy. All policies that start hot begin at the same temperature.
+/// All policies that start hot begin at the same temperature.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
@@ -125,7 +123,7 @@ fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     policies
 }
 
-/// The images with their weights, and points generated from them.
+/// Returns the images, scaled by their weights, and points generated from them.
 fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut stream = Stream::new(seed, TOY, 0, 0);
     let truth: Vec<f64> = IMAGES
@@ -152,7 +150,7 @@ fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (truth, data)
 }
 
-/// The number of true images that some factor matches, with a root mean square difference below 0.1.
+/// Counts the true images that a factor matches with a root mean square difference below 0.1.
 fn found(truth: &[f64], factors: &[f64]) -> usize {
     truth
         .chunks_exact(16)
@@ -166,7 +164,7 @@ fn found(truth: &[f64], factors: &[f64]) -> usize {
         .count()
 }
 
-/// Figure 3 left and Figure 4.
+/// Draws the left panel of Figure 3, and Figure 4.
 pub fn toy(context: &mut Context<'_>) -> Result<(), Failure> {
     let points = context.pick(2000, 10_000);
     let iterations = context.pick(120, 160);
@@ -225,7 +223,6 @@ pub fn toy(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("figure4", &pictures)
 }
 
-/// Factors as pictures.
 fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid {
     let images = factors
         .chunks_exact(width * height)
@@ -233,15 +230,14 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
     ImageGrid::new(title, 4).images(images)
 }
 
-/// Number of factors for the faces, which the paper does not state.
+/// The paper does not state this number.
 const FACE_FACTORS: usize = 20;
 
 /// The first of the 28 subjects that the extended database adds to the ten subjects of Yale's first database. Their
-/// numbers are 11 to 39, without 14. The paper has 28 individuals and 2 000 images; of these 28 the cropped database
-/// has 1 774.
+/// numbers are 11 to 39, without 14. The paper has 28 individuals and 2000 images. The cropped database has 1774 images
+/// of these individuals.
 const FIRST_SUBJECT: f64 = 11.0;
 
-/// Faces to learn from and others to score by, with the size of an image.
 struct Faces {
     size: [usize; 2],
     train: Vec<f64>,
@@ -305,7 +301,8 @@ impl Faces {
     }
 }
 
-/// Figure 3, middle and right: with a joint q(μ), and with the q(μ) of the paper, which factorises over factors.
+/// Draws the middle and the right panel of Figure 3 for a joint q(μ). Writes rows for the joint q(μ) and for that of
+/// the paper, which factorises over factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);

@@ -3,12 +3,12 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `surfaces` | Figure 1: the objective of a mixture at four temperatures |
-//! | `topics` | Figure 2: topic models of abstracts and of news, every policy |
-//! | `normaliser` | log C(T) |
+//! | `topics` | Figure 2: topic models of abstracts and of news under every policy |
+//! | `normaliser` | log C(T), the normaliser of tempered likelihoods |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
-//! The paper shows only curves, so no row has a published number. Its text does not specify the data of
-//! Figure 1, the eight hand-made images, and the number of factors for the faces; the notes state Jensen's choices.
+//! The paper shows only curves, so no row has a published number. Its text does not specify the data of Figure 1, the
+//! eight images, and the number of factors for the faces. The notes of the rows state Jensen's choices.
 
 mod factors;
 mod normaliser;
@@ -33,7 +33,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "normaliser",
-            about: "log C(T) of the abstracts: its bound, the paper's hundred draws; the bound against annealing",
+            about: "log C(T) of the abstracts: the bound compared with the paper's hundred draws and with annealing",
             from: Scale::Quick,
             run: normaliser::normaliser,
         },
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "figure2-given",
-            about: "the same for the corpus of --corpus",
+            about: "held-out curves and temperatures, topics of the corpus of --corpus",
             from: Scale::Quick,
             run: topics::given,
         },

@@ -1,5 +1,5 @@
-//! log C(T) of the abstracts by its bound and by the paper's draws, and the bound compared with annealed importance
-//! sampling.
+//! log C(T) of the abstracts, by a lower bound and by the draws of the paper, and a comparison of the bound with
+//! annealed importance sampling.
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{
@@ -14,11 +14,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Temperatures at which log C is compared.
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
-/// log C(T) of the abstracts, by the bound that VT uses here and by the paper's hundred draws, with both bounds from
-/// Jensen's inequality. The bound is also compared with annealed importance sampling, on a corpus that is small enough.
+/// Computes log C(T) of the abstracts by the bound that variational tempering uses here and by the paper's hundred
+/// draws. Both estimates are lower bounds by Jensen's inequality. On a smaller corpus, the bound is also compared with
+/// annealed importance sampling.
 pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;
@@ -66,7 +66,7 @@ pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     against_annealing(context)
 }
 
-/// A corpus small enough for annealed importance sampling: 2 000 tokens.
+/// A corpus of 2000 tokens, which is small enough for annealed importance sampling.
 const MIDDLE: Sizes = Sizes {
     topics: 20,
     terms: 200,
@@ -76,7 +76,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// The bound and annealed importance sampling from both ends.
+/// Annealed importance sampling runs from both ends.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";
@@ -100,5 +100,4 @@ fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Number of particles of annealed importance sampling.
 const PARTICLES: usize = 40;

@@ -9,19 +9,16 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Weight of the first Gaussian; both have variance 1.
+/// The weight of the first Gaussian. Both have variance 1.
 const WEIGHT: f64 = 0.3;
-/// The means of the Gaussians. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the
-/// optimum splits, which is between the second and the third of the paper's temperatures.
+/// The means of the Gaussians. The optimum splits at a temperature equal to the variance of the data, 1 + 4 · 3.2² ·
+/// 0.3 · 0.7 = 9.6. This is between the second and the third of the paper's temperatures.
 const MEANS: [f64; 2] = [-3.2, 3.2];
-/// Variance of the means' prior.
 const PRIOR: f64 = 100.0;
-/// Number of points.
 const POINTS: u64 = 500;
-/// Temperatures of the figure.
 const TEMPERATURES: [f64; 4] = [20.0, 13.0, 8.5, 1.0];
-/// Points of the grid in each direction, and its range.
 const GRID: usize = 81;
+/// The grid extends from minus this number to this number.
 const RANGE: f64 = 8.0;
 
 const DATA: Purpose = Purpose::new("two Gaussians");
@@ -36,7 +33,8 @@ fn data() -> Vec<f64> {
         .collect()
 }
 
-/// The objective at the means with q(z) optimal: log prior + Σ_n log Σ_k (π_k N(x_n; μ_k, 1))^(1/T), in nats.
+/// Returns the objective at the means for the optimal q(z), which is log prior + Σ_n log Σ_k (π_k N(x_n; μ_k,
+/// 1))^(1/T), in nats.
 fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
     let part = |x: f64, mean: f64, weight: f64| {
         (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * LOG_TWO_PI) / temperature
@@ -56,7 +54,6 @@ fn axis(i: usize) -> f64 {
     RANGE * (2.0 * i as f64 / (GRID - 1) as f64 - 1.0)
 }
 
-/// Grid points that lie above all their neighbours.
 fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     let at = |i: usize, j: usize| values[i * GRID + j];
     let mut found = Vec::new();
@@ -73,7 +70,7 @@ fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The four surfaces and their numbers of peaks.
+/// Draws the four surfaces and counts their peaks.
 pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
     let data = data();
     let mut figure = Figure::new("").columns(2);
@@ -97,7 +94,7 @@ pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
                 MEANS[1]
             )))
         })?;
-        // Within a few nats per point of the top the shape is visible, and below there is a single colour.
+        // The colours show the shape within a few nats per point of the maximum. Lower values have a single colour.
         let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let floor = top - 6.0 * POINTS as f64 / temperature;
         let shown: Vec<f64> = values.iter().map(|v| v.max(floor)).collect();

@@ -18,28 +18,24 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// Number of topics.
 pub(super) const TOPICS: usize = 500;
 
-/// Scores in a run.
 const SCORES: f64 = 10.0;
 
-/// A corpus and how long it is learned from.
 pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
-    /// Passes over the documents at the quick scale and at the paper's.
+    /// The numbers at the quick scale and at the paper's scale.
     passes: [f64; 2],
-    /// Lengths of annealing schedules, in passes, likewise.
+    /// The lengths in passes, at the quick scale and at the paper's scale.
     schedules: [[f64; 3]; 2],
-    /// Passes after which temperatures are 1 in the runs with a cooling.
+    /// The number of passes after which the temperature is 1, in runs with a cooling.
     cooling: f64,
-    /// Share of the documents that are held out.
     heldout: f64,
 }
 
-/// The paper has 640 000 abstracts, and this reproduction trains on 99 000, so one pass of the paper is 6.4 of these,
-/// step for step.
+/// The abstracts of arXiv. The paper has 640 000 abstracts, and this reproduction trains on 99 000. A pass of the paper
+/// therefore has as many steps as 6.4 passes here.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -49,7 +45,8 @@ pub(super) const ARXIV: Experiment = Experiment {
     heldout: 0.01,
 };
 
-/// A hundredth of a pass over 2 246 documents is less than a minibatch, so the schedules are ten times as long.
+/// The news of the Associated Press. A hundredth of a pass over 2246 documents is less than a minibatch, so the
+/// schedules are ten times as long.
 const AP: Experiment = Experiment {
     name: "ap",
     title: "Associated Press",
@@ -59,28 +56,27 @@ const AP: Experiment = Experiment {
     heldout: 0.1,
 };
 
-/// The result of one run.
 #[derive(Clone, Serialize, Deserialize)]
 struct Run {
     score: f64,
     standard_error: f64,
     elbo: f64,
-    /// The bound of the tempered model, if a global temperature is inferred.
+    /// The ELBO of the tempered model, if a global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
-    /// (pass, nats per word).
+    /// Pairs of a pass and a score in nats per word.
     scores: Vec<(f64, f64)>,
-    /// (pass, temperature).
+    /// Pairs of a pass and a temperature.
     temperatures: Vec<(f64, f64)>,
 }
 
-/// Figure 2, abstracts of papers.
+/// Draws Figure 2 for abstracts of papers.
 pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     experiment(context, &ARXIV, &[path], SourceSettings::default())
 }
 
-/// Figure 2, news. The paper's third corpus is not available; this one is public.
+/// Draws Figure 2 for news. The third corpus of the paper is not available, and this one is public.
 pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("ap/ap.dat.gz")?;
     let settings = SourceSettings {
@@ -91,14 +87,13 @@ pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     experiment(context, &AP, &[path], settings)
 }
 
-/// Figure 2 for a corpus that the user supplies.
 const GIVEN: Experiment = Experiment {
     name: "given",
     title: "the given corpus",
     ..ARXIV
 };
 
-/// Figure 2, of the file of `--corpus`.
+/// Draws Figure 2 for the corpus of `--corpus`.
 pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.corpus() {
         Some(path) => experiment(context, &GIVEN, &[path], SourceSettings::default()),
@@ -110,10 +105,9 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Number of draws in the paper's Monte Carlo estimate.
+/// The number of draws in the Monte-Carlo estimate of the paper.
 pub(super) const DRAWS: usize = 100;
 
-/// The policies of the figure, by name.
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
     let mut policies = vec![("SVI".to_owned(), Temper::None)];
     for passes in experiment.schedules[usize::from(scale == Scale::Paper)] {
@@ -146,14 +140,14 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
     policies
 }
 
-/// VT with both starts, keeping the better result.
+/// The name of variational tempering with both starts, which keeps the better result.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
-/// Number of minibatches between two temperatures in the paper; here it is at most a pass.
+/// The number of minibatches between two updates of the temperature, as in the paper. Here it is limited to a pass.
 const EVERY: u64 = 1_000;
 
-/// The policy with a cooling, which the paper does not have.
+/// The paper has no cooling.
 fn cooled(mut temper: Temper, passes: f64) -> Temper {
     if let Temper::Global(GlobalTempering { cooling, .. })
     | Temper::Local(LocalTempering { cooling, .. }) = &mut temper
@@ -163,10 +157,8 @@ fn cooled(mut temper: Temper, passes: f64) -> Temper {
     temper
 }
 
-/// Points of a curve, or the lower and upper ends of a band.
 type Pairs = Vec<(f64, f64)>;
 
-/// The curve whose points are medians over curves of the same passes, and the range of the curves as a band.
 fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
     let points = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
     (0..points)
@@ -190,7 +182,7 @@ fn experiment(
 ) -> Result<(), Failure> {
     let corpus = corpus(context, experiment, paths, &settings)?;
     let seeds: u64 = context.pick(1, 3);
-    // Seed by seed, so that a stopped run has comparable results for all policies.
+    // The runs are ordered by seed, so that a stopped run has comparable results for all policies.
     let documents = CorpusDocuments::new(&corpus, Split::Train).len();
     let per_pass = documents.div_ceil(LdaSettings::new(TOPICS).batch) as u64;
     let policies = policies(experiment, context.scale(), per_pass);
@@ -228,7 +220,6 @@ fn experiment(
     context.figure(&format!("figure2-{}", experiment.name), &figure)
 }
 
-/// The corpus, built if necessary.
 pub(super) fn corpus(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -248,7 +239,6 @@ pub(super) fn corpus(
     Ok(Corpus::open(&path)?)
 }
 
-/// The rows of a policy's runs, and their gains over the plain ones with the same seeds.
 fn rows(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -278,7 +268,7 @@ fn rows(
     ];
     for (measure, unit, of) in measures {
         let Some(plain) = plain else { break };
-        // Bounds come from a different sample of documents for every seed, so gains are computed seed by seed.
+        // The ELBO comes from a different sample of documents for every seed, so gains are computed seed by seed.
         let pairs = runs.iter().zip(plain);
         let gains: Vec<f64> = pairs.map(|(run, plain)| of(run) - of(plain)).collect();
         context.row(
@@ -296,7 +286,6 @@ fn rows(
     Ok(())
 }
 
-/// Adds the row with the mean bound of the tempered model over these runs, and their temperatures at the end.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -320,7 +309,6 @@ fn tempered_row(
     Ok(())
 }
 
-/// Scores and temperatures of all policies along their passes.
 fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure {
     let mut scores = Chart::new(format!("{}: held-out log predictive", experiment.title))
         .x(Axis::new("passes"))

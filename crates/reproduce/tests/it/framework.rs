@@ -1,4 +1,4 @@
-//! Rows, figures, and resuming a stopped run.
+//! Rows, figures, and the resumption of a stopped run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,14 +79,14 @@ fn summary(results: &Results) -> Vec<(String, Option<f64>, String)> {
     results.rows.iter().map(row).collect()
 }
 
-/// One test, as its steps share counters.
+/// This is a single test because its steps share counters.
 #[test]
 fn a_run_is_stopped_and_goes_on() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("out");
     let mut say = |_: &str| {};
 
-    // Stopped after the first row, which is on disk; the table lists the missing rows.
+    // The run stops after the first row, which is on disk. The table lists the missing rows.
     let mut stopped = setup(&out);
     stopped.threads = 7;
     assert_eq!(run(&EXPERIMENT, &stopped, &mut say), Err(Failure::Stopped));
@@ -105,7 +105,7 @@ fn a_run_is_stopped_and_goes_on() {
         ]
     );
 
-    // Resuming measures the missing rows only.
+    // A resumed run measures only the missing rows.
     let mut resumed = setup(&out);
     resumed.resume = true;
     let results = run(&EXPERIMENT, &resumed, &mut say).unwrap();
@@ -126,7 +126,7 @@ fn a_run_is_stopped_and_goes_on() {
         assert!(out.join(file).is_file(), "{file}");
     }
 
-    // A complete part stays complete, also if a later run omits it; the run draws figures again.
+    // A complete part stays complete, also if a later run omits it. The run draws figures again.
     std::fs::remove_file(out.join("curve.png")).unwrap();
     resumed.only = vec!["second".into()];
     let again = run(&EXPERIMENT, &resumed, &mut say).unwrap();

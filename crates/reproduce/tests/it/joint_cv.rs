@@ -1,4 +1,4 @@
-//! The parts of `joint-cv` that need the bundled data alone.
+//! The parts of `joint-cv` that need only the bundled data.
 
 use std::path::Path;
 

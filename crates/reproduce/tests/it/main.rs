@@ -1,4 +1,4 @@
-//! Integration tests of `reproduce`: one binary, a module for each subject.
+//! Integration tests of `jensen-reproduce` in one binary, with a module for each subject.
 
 mod framework;
 mod joint_cv;

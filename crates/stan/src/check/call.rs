@@ -14,24 +14,22 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// Number of signatures shown for a call that matches none.
+/// The number of signatures to show for a call that matches none.
 const SHOWN: usize = 5;
 
-/// A function that the author of the call may have meant.
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) callee: Callee,
     pub(super) ty: Cow<'static, FunctionType>,
 }
 
-/// The outcome of overload resolution.
 enum Resolution {
     Found(usize),
     Ambiguous(Vec<usize>),
     None,
 }
 
-/// What a call means, given its name: `foo_lupdf` is `foo_lpdf` without its constants.
+/// Returns `foo_lpdf` for `foo_lupdf`, and `foo_lpmf` for `foo_lupmf`.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -39,7 +37,6 @@ fn normalised(name: &str) -> Option<String> {
         .or_else(|| stem("_lupmf").map(|stem| format!("{stem}_lpmf")))
 }
 
-/// Whether a function takes `|` after its first argument.
 fn takes_bar(name: &str) -> bool {
     [
         "_lpdf", "_lupdf", "_lpmf", "_lupmf", "_cdf", "_lcdf", "_lccdf",
@@ -71,8 +68,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The level required of the last argument. Settings of Laplace's approximation must be data, except the start of the
-/// search, which is the first element of the same tuple.
+/// Settings of Laplace's approximation must be data, except the start of the search, which is the first element of the
+/// same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -85,8 +82,7 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level required of further arguments that a function takes as a tuple. It is the level that it requires when they
-/// are written separately.
+/// Further arguments that a function takes as a tuple need the same level as separate arguments.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -115,7 +111,7 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// The error of a call with this signature. In a `~` statement the variate is the first argument, written in front.
+/// In a `~` statement, the variate is the first argument, which is written in front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -143,7 +139,6 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as called. In a `~` statement the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -152,7 +147,6 @@ fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     format!("{} ~ {name}({})", variate.ty, rest.join(", "))
 }
 
-/// Advice about a variate that must be integer.
 fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
     let (found, _) = args.first()?;
     let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
@@ -181,7 +175,6 @@ fn types_of(args: &[Expr]) -> Vec<(Type, Level)> {
 }
 
 impl Checker {
-    /// User functions and library signatures with this name.
     pub(super) fn candidates(&self, name: &str) -> Vec<Candidate> {
         let user = self
             .by_name
@@ -201,7 +194,6 @@ impl Checker {
         user.chain(library).collect()
     }
 
-    /// A call as an expression.
     pub(super) fn call_expr(&mut self, call: &ast::Call, span: Span) -> Checking<Expr> {
         let (call_out, result, level) = self.call(call, span)?;
         if result == Type::Void {
@@ -214,7 +206,7 @@ impl Checker {
         Ok(self.node(ExprKind::Call(call_out), result, level, span))
     }
 
-    /// A call, with its result type (which may be void) and level.
+    /// Returns the call with its result type, which may be void, and its level.
     pub(super) fn call(&mut self, call: &ast::Call, span: Span) -> Checking<(Call, Type, Level)> {
         let written = &call.name.name;
         let plain = normalised(written);
@@ -267,7 +259,6 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report that explains why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -321,7 +312,7 @@ impl Checker {
             span,
             format!("there is no function `{name}`"),
         );
-        // A distribution called without suffix, or with the wrong one.
+        // The distribution is called without a suffix, or with the wrong one.
         let stem = ["_lupdf", "_lupmf", "_lpdf", "_lpmf"]
             .iter()
             .find_map(|suffix| name.strip_suffix(suffix))
@@ -344,7 +335,6 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called in the current context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {
@@ -417,7 +407,6 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The functions that an argument names, one for each overload.
     fn named_functions(
         &mut self,
         arg: &ast::Expr,
@@ -457,7 +446,8 @@ impl Checker {
         self.node(kind, ty, Level::Data, span)
     }
 
-    /// Calls of `ode_rk45`, `reduce_sum` and the like: the signature follows from the function passed.
+    /// Checks a call of `ode_rk45`, `reduce_sum` or a similar function, whose signature follows from the function that
+    /// is passed.
     fn variadic(
         &mut self,
         id: BuiltinId,
@@ -550,7 +540,7 @@ impl Checker {
 
     fn bad_variadic<T>(&mut self, id: BuiltinId, span: Span, tried: Vec<String>) -> Checking<T> {
         let name = id.name();
-        let message = format!("the arguments do not match those of `{name}`");
+        let message = format!("the arguments do not match the signature of `{name}`");
         let mut diagnostic = Diagnostic::error(Code::NoMatchingSignature, span, message).note(format!(
             "it is called as {name}{}, where `...` stands for further arguments of the function",
             id.pattern()
@@ -561,8 +551,8 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Calls of `integrate_1d`, `map_rect` and similar functions, whose first arguments are functions of one fixed
-    /// type.
+    /// Checks a call of `integrate_1d`, `map_rect` or a similar function, whose first arguments are functions of one
+    /// fixed type.
     fn fixed_higher_order(
         &mut self,
         name: &str,
@@ -610,7 +600,6 @@ fn is_function(ty: &Type) -> bool {
     matches!(ty, Type::Function(_))
 }
 
-/// Whether a function can be passed for an argument of type `want`.
 fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
     have.result == want.result
         && have.params.len() == want.params.len()
@@ -621,7 +610,6 @@ fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
         })
 }
 
-/// All combinations of one element per list.
 fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> {
     let mut out: Vec<Vec<Candidate>> = vec![Vec::new()];
     for (_, candidates, _) in passed {
@@ -640,7 +628,6 @@ fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> 
     out
 }
 
-/// The report of a call that matches no signature, with the closest ones.
 pub(super) fn no_match(
     name: &str,
     candidates: &[Candidate],
@@ -688,7 +675,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// The distance between a call and a signature, by which the closest signatures are shown first.
+/// Candidates with a smaller number are shown first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -1,4 +1,4 @@
-//! Declarations: sizes and constraints.
+//! Checks declarations: their sizes and constraints.
 
 use super::{Checker, Checking, types};
 use crate::diagnostic::{Code, Diagnostic};
@@ -41,7 +41,6 @@ impl Checker {
         })
     }
 
-    /// A value that can be assigned to a target of type `ty`.
     pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));
@@ -153,8 +152,8 @@ impl Checker {
         let mut sizes = sizes?.into_iter();
         let one = sizes.next();
         let two = sizes.next();
-        // Square types state one size. The checker checks it a second time for the second size, so that its expressions
-        // have their own ids.
+        // Square types state one size. The checker checks it again for the second size, so that the expressions of the
+        // second size have their own ids.
         let (Some(rows), two) = (one, two) else {
             let scalar = match ty.base {
                 B::Int => SizedType::Int,
@@ -254,7 +253,7 @@ impl Checker {
         })
     }
 
-    /// A bound of a variable of type `whole`: a scalar, or a value of the same type.
+    /// The bound is a scalar or a value of type `whole`, which is the type of the variable.
     fn bound(
         &mut self,
         expr: Option<&ast::Expr>,

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use super::{Checker, Checking, Poison, types};
 use crate::diagnostic::{Code, Diagnostic};
@@ -8,7 +8,6 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
 
-/// The library functions that provide the signatures of an operator.
 fn operator_functions(op: InfixOp) -> &'static [&'static str] {
     use InfixOp::*;
     match op {
@@ -56,7 +55,6 @@ fn binary_op(op: InfixOp) -> BinaryOp {
     }
 }
 
-/// An operator applied to types.
 pub(super) struct Operation {
     pub(super) op: BinaryOp,
     pub(super) left: Type,
@@ -64,7 +62,6 @@ pub(super) struct Operation {
     pub(super) result: Type,
 }
 
-/// The signature of an operator that needs the fewest promotions for these operands.
 pub(super) fn operation(
     op: InfixOp,
     left: &Type,
@@ -95,7 +92,7 @@ pub(super) fn operation(
     })
 }
 
-/// The signature with the fewest promotions, or the first of several.
+/// If several signatures need equally few promotions, the first one wins.
 fn cheapest<'a>(
     signatures: impl Iterator<Item = &'a FunctionType>,
     args: &[&Type],
@@ -181,13 +178,12 @@ impl Checker {
         }
     }
 
-    /// Checks all expressions, and reports the errors of each.
+    /// Reports the errors of every expression, not only of the first.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()
     }
 
-    /// An expression that must be an `int`.
     pub(super) fn int_expr(&mut self, expr: &ast::Expr, what: &str) -> Checking<Expr> {
         let checked = self.expr(expr)?;
         if checked.ty == Type::Int {
@@ -353,7 +349,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The product that would be valid if one of the operands, both variables, were transposed.
+    /// Returns the product that would be valid if one of the two operands, which must be variables, were transposed.
     fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
         let name = |e: &Expr| match e.kind {
             ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),
@@ -366,7 +362,7 @@ impl Checker {
             _ => None,
         };
         let fits = |l: &Type, r: &Type| operation(InfixOp::Mul, l, r, true).is_some();
-        // The intention behind two vectors is usually a number.
+        // Two vectors are usually meant to give a number.
         if across(&left.ty).is_some_and(|l| left.ty == Type::Vector && fits(&l, &right.ty)) {
             return Some(format!("{a}' * {b}"));
         }
@@ -420,7 +416,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Position and type of component `number` of a tuple.
+    /// Returns the position and type of the component, which the source counts from 1.
     pub(super) fn component(
         &mut self,
         ty: &Type,
@@ -496,7 +492,6 @@ impl Checker {
     }
 }
 
-/// The level of an expression with these parts.
 pub(super) fn join(parts: &[Expr]) -> Level {
     parts
         .iter()

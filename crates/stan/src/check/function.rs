@@ -1,4 +1,4 @@
-//! Function definitions.
+//! Checks function definitions.
 
 use super::{Checker, Checking, Context, Poison, Signature};
 use crate::diagnostic::{Code, Diagnostic};
@@ -52,7 +52,6 @@ fn same_params(a: &FunctionType, b: &FunctionType) -> bool {
     a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(|(a, b)| a.ty == b.ty)
 }
 
-/// The ways in which control can leave a list of statements.
 fn always_returns(statements: &[ast::Stmt]) -> bool {
     for statement in statements {
         match &statement.kind {
@@ -64,7 +63,7 @@ fn always_returns(statements: &[ast::Stmt]) -> bool {
     statements.last().is_some_and(returns)
 }
 
-/// As in Stan, loops are assumed to run at least once, and control never passes a loop without an exit.
+/// As in Stan, every loop is assumed to run at least once, and a loop without an exit never ends.
 fn returns(statement: &ast::Stmt) -> bool {
     match &statement.kind {
         StmtKind::Return(_) | StmtKind::Reject(_) | StmtKind::FatalError(_) => true,
@@ -78,18 +77,17 @@ fn returns(statement: &ast::Stmt) -> bool {
             !breaks(body) && returns(body)
         }
         StmtKind::Block(list) | StmtKind::Profile(_, list) => always_returns(list),
-        // Already reported; a second message would not help.
+        // The error has been reported, and a second message would not help.
         StmtKind::Error => true,
         _ => false,
     }
 }
 
-/// Whether a condition is a literal that is true.
 fn always_true(condition: &ast::Expr) -> bool {
     matches!(condition.kind, ast::ExprKind::Int(value) if value != 0)
 }
 
-/// Whether the body of a loop has a `break` that ends this loop.
+/// Whether the body of a loop contains a `break` that ends this loop.
 fn breaks(body: &ast::Stmt) -> bool {
     match &body.kind {
         StmtKind::Break => true,
@@ -114,7 +112,6 @@ fn breaks(body: &ast::Stmt) -> bool {
 }
 
 impl Checker {
-    /// Registers the names and types of all functions.
     pub(super) fn declare_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             if self.function_allowed(function).is_err() {
@@ -248,7 +245,6 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks the bodies.
     pub(super) fn define_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             let Some(body) = &function.body else { continue };

@@ -1,4 +1,4 @@
-//! Indexing.
+//! Checks indexing.
 
 use super::{Checker, Checking};
 use crate::diagnostic::{Code, Diagnostic};
@@ -6,7 +6,6 @@ use crate::program::{Index, Type};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Number of indices that a value takes.
 fn rank(ty: &Type) -> usize {
     let (depth, inner) = ty.unwind();
     depth
@@ -17,7 +16,6 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// The type of `base[indices]`, which must not have more `indices` than the value allows.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();
@@ -46,7 +44,6 @@ fn indexed(base: &Type, indices: &[Index]) -> Type {
 }
 
 impl Checker {
-    /// Checks the type and the number of the indices into a value of type `base`.
     pub(super) fn indices(
         &mut self,
         base: &Type,

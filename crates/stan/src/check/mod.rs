@@ -1,4 +1,4 @@
-//! Syntax tree to typed program: names, types, block rules.
+//! Turns a syntax tree into a typed program: resolves names, and checks types and the rules of each block.
 
 mod call;
 mod decl;
@@ -22,25 +22,25 @@ use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 use crate::syntax::token::RESERVED;
 
-/// The outcome of [`check`].
+/// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The program, if there are no errors.
+    /// The program, or `None` if there are errors.
     pub program: Option<Program>,
     /// Errors and warnings, in the order of the source.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files into which the diagnostics point.
+    /// The files that the diagnostics refer to.
     pub files: Vec<SourceFile>,
 }
 
 impl Checked {
-    /// The diagnostics as text; see [`crate::diagnostic::render`].
+    /// Renders the diagnostics as text. See [`crate::diagnostic::render`].
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
 }
 
-/// Translates a program from the syntax before Stan 2.33; see [`crate::syntax::old`].
+/// Translates a program from the syntax before Stan 2.33. See [`crate::syntax::old`].
 pub fn modernise(text: &str) -> String {
     crate::syntax::old::modernise(text, &|name| {
         crate::program::BuiltinId::from_name(name).is_some()
@@ -66,11 +66,11 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. Messages show `name`. The checker opens no files except those from `includes`.
+/// Parses and checks a program. Messages show `name`. The checker opens no files except those that `includes` provides.
 ///
 /// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
-/// Any input gives either a program or at least one error.
+/// Every input gives either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");
@@ -84,7 +84,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type shared by several variables is checked for each; its mistakes are reported once.
+    // A type that several variables share is checked for each of them, so its errors occur several times.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
@@ -100,18 +100,15 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
-/// The position of the checker.
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
-    /// In a function body, the function's kind and result.
     function: Option<(FunctionKind, Type)>,
     loops: usize,
-    /// Whether the current expression is in the size of a declaration at the top of a block.
+    /// Whether the current expression is part of the size of a declaration at the top of a block.
     in_size: bool,
 }
 
-/// The signature of a function.
 struct Signature {
     name: String,
     ty: FunctionType,
@@ -126,7 +123,7 @@ struct Checker {
     signatures: Vec<Signature>,
     by_name: BTreeMap<String, Vec<FunId>>,
     functions: Vec<Option<Function>>,
-    /// The scopes, innermost last; `None` for a variable whose declaration had an error.
+    /// The innermost scope is last. A variable whose declaration had an error is `None`.
     scopes: Vec<BTreeMap<String, Option<VarId>>>,
     next_expr: u32,
     context: Context,
@@ -216,7 +213,6 @@ impl Checker {
             && self.block_kind() != BlockKind::Model
     }
 
-    /// A new expression node.
     fn node(&mut self, kind: ExprKind, ty: Type, level: Level, span: Span) -> Expr {
         let id = ExprId(self.next_expr);
         self.next_expr += 1;
@@ -230,7 +226,6 @@ impl Checker {
         }
     }
 
-    /// The expression converted to a type.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -246,7 +241,6 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Whether a name may be used for a new declaration; otherwise reports it.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);
@@ -259,7 +253,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Adds a variable to the scope. Its name must be new in all scopes around it.
+    /// The name must be new in all scopes around it.
     fn declare(
         &mut self,
         name: &ast::Ident,
@@ -301,7 +295,6 @@ impl Checker {
         result
     }
 
-    /// The level of variables that the current block declares.
     fn block_level(&self) -> Level {
         match self.block_kind() {
             BlockKind::Functions

@@ -1,4 +1,4 @@
-//! Statements.
+//! Checks statements.
 
 use super::call::Candidate;
 use super::expr::operation;
@@ -14,7 +14,6 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Statements of one scope, without erroneous ones.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -149,7 +148,6 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
-    /// `if … else if … else …`: each `else if` is an `if` nested in the previous one.
     fn branches(
         &mut self,
         branches: &[(ast::Expr, ast::Stmt)],
@@ -383,7 +381,7 @@ impl Checker {
                 part.path.push(Access::Component(position));
                 Ok(VariablePart { ty, span, ..part })
             }
-            // The parser has reported it.
+            // The parser has reported the error.
             _ => Err(Poison),
         }
     }
@@ -424,7 +422,6 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// In `(a, b) = …`, no variable may occur twice.
     fn distinct(&mut self, target: &LValue, assigned: &mut Vec<VariablePart>) -> Checking<()> {
         match target {
             LValue::Tuple(parts) => parts
@@ -454,7 +451,7 @@ impl Checker {
         }
     }
 
-    /// An index on the left side may not read a variable to which the same left side assigns.
+    /// An index on the left side must not read a variable to which the same left side assigns.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -473,7 +470,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, rewritten as a call of its density.
+    /// Rewrites a `~` statement of a distribution that takes functions as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,
@@ -524,7 +521,6 @@ impl Checker {
         })
     }
 
-    /// The densities and mass functions of a distribution.
     fn distribution(&mut self, dist: &ast::Ident) -> Checking<Vec<Candidate>> {
         let name = &dist.name;
         for suffix in ["_lpdf", "_lupdf", "_lpmf", "_lupmf"] {
@@ -622,7 +618,6 @@ impl Checker {
     }
 }
 
-/// Collects the variables that a left side assigns to.
 fn assigned_by(target: &LValue, found: &mut Vec<VarId>) {
     match target {
         LValue::Tuple(parts) => parts.iter().for_each(|part| assigned_by(part, found)),

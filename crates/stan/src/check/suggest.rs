@@ -1,8 +1,7 @@
-//! Advice: similar names, and replacements for functions that Stan has removed.
+//! Suggests similar names, and replacements for functions that Stan has removed.
 
 use crate::program::signatures::BuiltinId;
 
-/// Functions that Stan has removed, and their replacements.
 const REPLACED: &[(&str, &str)] = &[
     ("increment_log_prob", "`target += …;`"),
     ("get_lp", "`target()`"),
@@ -17,7 +16,6 @@ const REPLACED: &[(&str, &str)] = &[
     ("logN", "`lognormal_lpdf`"),
 ];
 
-/// The replacement for a function that Stan has removed.
 pub(super) fn replacement(name: &str) -> Option<String> {
     if let Some((_, modern)) = REPLACED.iter().find(|(old, _)| *old == name) {
         return Some((*modern).to_owned());
@@ -41,7 +39,6 @@ pub(super) fn replacement(name: &str) -> Option<String> {
     None
 }
 
-/// Distributions of the library, without suffix.
 pub(super) fn distributions() -> impl Iterator<Item = &'static str> {
     BuiltinId::all().filter_map(|id| {
         let name = id.name();

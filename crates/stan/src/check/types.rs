@@ -1,10 +1,11 @@
-//! Conversions between types, and the common type of several values.
+//! Converts between types, and finds the common type of several values.
 
 use crate::program::Type;
 
-/// The number of steps from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
+/// Returns the number of steps from type `from` to type `to`: 0 if they are equal, and `None` if there is no implicit
+/// conversion.
 ///
-/// `int` to `real` and `real` to `complex` count as one step each, including inside arrays, vectors and tuples.
+/// `int` to `real` and `real` to `complex` are one step each, including inside arrays, vectors and tuples.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     use Type::*;
     if from == to {
@@ -29,7 +30,6 @@ pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     }
 }
 
-/// The smallest type to which both convert.
 pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     if promotion_cost(a, b).is_some() {
         return Some(b.clone());
@@ -47,7 +47,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// `a, b or c`, for messages.
+/// Joins `items` as `a, b or c`, where `last` is the last conjunction.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! Categorical outcomes.
+//! Distributions of categorical outcomes.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -13,7 +13,7 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Finite, Unit};
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("categorical_lpmf", |k, a| {
         let theta = a[1].slice()?;
@@ -45,10 +45,10 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_categorical_logit, OverRecords::Outcome),
 ];
 
-/// The category `n` counted from 0.
+/// Returns the category `n` counted from 0.
 ///
 /// # Errors
-/// Fails if `n` is not between 1 and `k`. The error rejects the point.
+/// Fails if `n` is not between 1 and `k`. The error rejects the current point.
 pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     match usize::try_from(n) {
         Ok(n) if (1..=k).contains(&n) => Ok(n - 1),
@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// The error of an outcome that is not a category.
+/// Returns the error for an outcome that is not a category.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -114,7 +114,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// See its row.
+/// Adds the log density of `categorical_logit_lpmf` over the graph.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or an outcome is not a category.
@@ -148,14 +148,13 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The elements of an argument, if they are to be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// The outcomes as positions from 0, below `n`.
+/// Positions count from 0, and all are below `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
@@ -164,7 +163,8 @@ fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
-/// The outcome as known numbers, one per record, if it is known. Fails unless each is a category below `n`.
+/// Returns the outcome as known numbers, one per record, if it is known. Fails unless each of them is a category
+/// below `n`.
 pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
     let y = w.passed[0].sym;
     if !y.has_records(w.density.tape) {
@@ -183,7 +183,7 @@ pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>
     }
 }
 
-/// The value of category `y`, with values and category per record.
+/// Selects the value of category `y`, where both the values and the category differ between records.
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);
@@ -192,7 +192,6 @@ pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     })
 }
 
-/// Element `y` of a table that all records share.
 fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     let n = table.len();
     let position = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
@@ -202,14 +201,13 @@ fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     }
 }
 
-/// Σ over the outcomes of the element of their category.
 fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
     let n = table.len();
     let k = known_categories(w, n)?;
     if k.len() <= 1 {
         return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k)));
     }
-    // One multiplication a category instead of one gather an outcome.
+    // One multiplication per category is cheaper than one gather per outcome.
     let mut counts = vec![0.0; n];
     k.iter().for_each(|k| counts[*k] += 1.0);
     Ok((w.density.tape.vector(&counts) * table).sum())

@@ -24,10 +24,10 @@ const RATE: &str = "the rate parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// 2³⁰: larger log rates give numbers beyond the range of ints.
+/// The log of 2³⁰. Larger log rates give numbers beyond the range of ints.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "beta_neg_binomial",
@@ -56,7 +56,7 @@ pub static TABLE: &[Univariate] = &[
         if x[0] < 0.0 {
             return Tails::NOTHING;
         }
-        // The upper tail is infinite, so it is one minus the lower tail.
+        // The upper tail is an infinite sum, so it is computed as one minus the lower tail.
         let terms: Vec<f64> = (0..=x[0] as u64).map(|n| mass(n as f64)).collect();
         Tails::from_log_lower(log_sum_exp_slice(&terms))
     })
@@ -75,7 +75,7 @@ pub static TABLE: &[Univariate] = &[
             if x[0] < 1.0 {
                 return NONE;
             }
-            // log B(n, α + 1), or its non-constant part.
+            // The mass contains log B(n, α + 1), or its non-constant part.
             let mass = match k.constants() {
                 true => lbeta(x[0], x[1] + 1.0),
                 false => -lgamma_step(x[1] + 1.0, x[0]),
@@ -91,7 +91,7 @@ pub static TABLE: &[Univariate] = &[
         Tails::from_log_upper(x[0].ln() + lbeta(x[0], x[1] + 1.0))
     })
     .sample(|r, x| {
-        // A geometric number whose failure probability is 1 − exp(−W), W exponential.
+        // The number is geometric with failure probability 1 − exp(−W), where W is exponential.
         let w = r.exponential() / x[0];
         let log_failure = (-(-w).exp()).ln_1p();
         (r.uniform().ln() / log_failure).ceil().max(1.0)
@@ -240,12 +240,12 @@ fn check_log_rate(function: &str, log_rate: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// log of Γ(n + a) / (Γ(a) n!)
+/// Returns log of Γ(n + a) / (Γ(a) n!).
 pub fn rising_coefficient(a: f64, n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
     }
-    // Through B, so that a large `a` does not cancel.
+    // The beta function avoids cancellation for large `a`.
     -lbeta(a, n) - n.ln()
 }
 
@@ -256,18 +256,18 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Both tails, which are −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, for which only the mass at 0 matters. This is the bound of zero-truncated counts,
-/// `T[1, ]`, which needs no incomplete function.
+/// Whether the bound is the number 0, as in zero-truncated counts, `T[1, ]`. This bound needs only the mass at 0 and no
+/// incomplete function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
 
-/// Both tails of the number of failures until a given number of successes, which is the shape, with log odds t each.
+/// Returns the tails of the number of failures before a given number of successes. `shape` is the number of successes,
+/// and `t` the log odds of each success.
 fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     if is_zero(n) {
         let none = -(shape * (-t).log1p_exp());
@@ -284,11 +284,11 @@ fn lower_beta_neg_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g
     let lower = log_sum_of_first(n + 1.0, |k| {
         (r + k).lgamma() - lgamma(k + 1.0) + elementwise::lbeta(b + k, r + a) - base
     })?;
-    // The upper tail is infinite, so it is one minus the lower tail.
+    // The upper tail is an infinite sum, so it is computed as one minus the lower tail.
     Ok(none_below(n, 0.0, (lower, lower.log1m_exp())))
 }
 
-/// −log y!
+/// Adds −log y!.
 pub fn log_factorial(d: &mut DensityBuilder<'_>, y: E<'_>) {
     if let Some(values) = y.data() {
         let each: Vec<f64> = values.iter().map(|y| -lgamma(y + 1.0)).collect();
@@ -315,7 +315,7 @@ fn lower_yule_simon(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     d.outside(bad);
     let above = alpha + 1.0;
     d.term(&[1], alpha.log());
-    // log B(n, α + 1), or its non-constant part.
+    // The terms contain log B(n, α + 1), or its non-constant part.
     match d.keeps(&[]) {
         true => d.term(&[1], elementwise::lbeta(n.fmax(d.num(1.0)), above)),
         false => d.term(&[1], -above.op2(ElemOp::LgammaStep, n)),
@@ -342,7 +342,7 @@ fn lower_poisson_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// y η − exp η − log y!
+/// Adds y η − exp η − log y!.
 pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if peaks::applies(d, y) {
         peaks::lower_poisson_log(d, y, eta);
@@ -353,7 +353,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// log (y + φ − 1 choose y), which as a whole is a term of φ, argument `at`.
+/// Adds log (y + φ − 1 choose y). All of it is a term of φ, which is argument `at`.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {
@@ -394,7 +394,7 @@ fn lower_neg_binomial_2_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The negative binomial with log mean η and precision φ, without the binomial coefficient.
+/// Adds the negative binomial log density with log mean η and precision φ, without the binomial coefficient.
 pub fn neg_binomial_2_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>, phi: E<'g>) {
     let precision = d.args.len() - 1;
     let location: Vec<usize> = (1..precision).collect();
@@ -411,7 +411,7 @@ pub fn neg_binomial_2_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>, 
     let excess = (eta - log_phi).log1p_exp();
     d.term(&location, y * eta);
     if phi.len() == 1 {
-        // Both sums are over one vector, whose logarithms they share.
+        // Both sums are over one vector, so they share its logarithms.
         d.term(&all, -(y * excess));
         d.term(&all, -(phi * excess));
     } else {

@@ -20,11 +20,11 @@ use crate::value::dense::{self, multiply, solve_lower};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::{Mat, Matrix, Value};
 
-/// The name of a factor's diagonal in messages.
+/// The name of the diagonal of a Cholesky factor in messages.
 pub const DIAGONAL: &str = "the diagonal of the Cholesky factor";
 const SHAPE: &str = "the shape parameter";
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("lkj_corr_lpdf", |k, a| {
         const NAME: &str = "lkj_corr_lpdf";
@@ -118,7 +118,7 @@ fn shape(function: &str, eta: &Value) -> FnResult<f64> {
     Ok(eta)
 }
 
-/// A lower-triangular factor with positive diagonal.
+/// Reads a lower-triangular factor with positive diagonal.
 ///
 /// # Errors
 /// Fails if the factor is not square or its diagonal is not positive.
@@ -138,7 +138,7 @@ fn freedom(function: &str, nu: &Value, n: usize, scale: usize) -> FnResult<f64> 
     let nu = nu.real()?;
     if n != scale {
         return Err(FnError::invalid(format!(
-            "{function}: a variate of {n} rows for a scale of {scale}"
+            "{function}: sizes do not match: the variate has {n} rows, and the scale matrix has {scale}"
         )));
     }
     if nu.is_nan() || nu <= n as f64 - 1.0 {
@@ -150,7 +150,7 @@ fn freedom(function: &str, nu: &Value, n: usize, scale: usize) -> FnResult<f64> 
     Ok(nu)
 }
 
-/// log of the constant of the LKJ distribution (Lewandowski, Kurowicka and Joe 2009, equation 16).
+/// Lewandowski, Kurowicka and Joe 2009, equation 16.
 fn lkj_constant(eta: f64, n: usize) -> f64 {
     let last = n.saturating_sub(1) as f64;
     let mut c = last * lgamma(eta + 0.5 * last);
@@ -161,7 +161,6 @@ fn lkj_constant(eta: f64, n: usize) -> f64 {
     c
 }
 
-/// Lognormal standard deviations and an LKJ correlation matrix.
 fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "lkj_cov_lpdf";
     let y = a[0].matrix()?;
@@ -180,7 +179,7 @@ fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
         + k.term(1 | 8, (eta - 1.0) * dense::log_det_cholesky(&l)))
 }
 
-/// The factor of canonical partial correlations, each beta on (−1, 1).
+/// The canonical partial correlations of the factor are beta on (−1, 1).
 fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix> {
     let n = a[0].size_arg("the dimension")?;
     if n == 0 {
@@ -214,7 +213,6 @@ fn squares(m: &Matrix) -> f64 {
     m.data().iter().map(|x| x * x).sum()
 }
 
-/// The density of W = L Lᵀ.
 fn wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
     let n = lw.rows() as f64;
     k.term(
@@ -233,19 +231,19 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// Densities of factors keep all their terms except those that depend only on the degrees of freedom.
+/// Returns the terms that the density of a factor keeps: all of them, except those that depend only on the degrees of
+/// freedom.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// The log-Jacobian of L ↦ L Lᵀ. Its constant belongs to the term of the degrees of freedom.
+/// Returns the log-Jacobian of L ↦ L Lᵀ. Its constant belongs to the term of the degrees of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();
     k.term(2, n as f64 * LN_2) + k.term(1 | 2 | 4, powers)
 }
 
-/// Bartlett's factor of a Wishart matrix.
 fn bartlett(rng: &mut Draws, nu: f64, ls: &Matrix) -> Matrix {
     let n = ls.rows();
     let mut b = Mat::filled(n, n, 0.0);
@@ -258,7 +256,7 @@ fn bartlett(rng: &mut Draws, nu: f64, ls: &Matrix) -> Matrix {
     multiply(ls, &b)
 }
 
-/// The inverse of a Wishart matrix with the inverse scale.
+/// The scale of the Wishart matrix is the inverse of the given one.
 fn inverse_draw(function: &str, rng: &mut Draws, nu: f64, ls: &Matrix) -> FnResult<Matrix> {
     let n = ls.rows();
     let inverse = dense::solve_cholesky(ls, &dense::identity(n));
@@ -267,7 +265,7 @@ fn inverse_draw(function: &str, rng: &mut Draws, nu: f64, ls: &Matrix) -> FnResu
     Ok(symmetric(&dense::solve_cholesky(&l, &dense::identity(n))))
 }
 
-/// log of the normalising constant of the LKJ density of extent k (Lewandowski, Kurowicka and Joe 2009, theorem 5).
+/// Builds the log of the normalising constant for extent k (Lewandowski, Kurowicka and Joe 2009, theorem 5).
 fn lower_lkj_constant(eta: E<'_>, k: usize) -> E<'_> {
     let km1 = k as f64 - 1.0;
     let mut constant = km1 * (eta + 0.5 * km1).lgamma();
@@ -345,7 +343,7 @@ fn lower_lkj_corr_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
     check_values(cx.name, diagonal, DIAGONAL, Positive)?;
     let d = &mut w.density;
     d.term(&[1], lower_lkj_constant(eta, k));
-    // Exponent of the i-th diagonal element, counted from 0: K − 1 − i + 2 (η − 1).
+    // The exponent of the i-th diagonal element, counted from 0, is K − 1 − i + 2 (η − 1).
     let logs = diagonal.log();
     let fixed: Vec<f64> = (0..k)
         .map(|i| if i == 0 { 0.0 } else { (k - 1 - i) as f64 })
@@ -357,7 +355,7 @@ fn lower_lkj_corr_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Outcome, degrees of freedom, scale; the degrees of freedom exceed K − 1.
+/// Returns the extent K, the outcome, the degrees of freedom and the scale. The degrees of freedom must exceed K − 1.
 fn wishart_parts<'g>(w: &Whole<'g, '_>) -> FnResult<(usize, E<'g>, E<'g>, E<'g>)> {
     let cx = w.cx();
     let (y, s) = (w.passed[0].sym, w.passed[2].sym);
@@ -408,7 +406,7 @@ fn lower_inv_wishart(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Σ over the diagonal of weights times logarithms; weight i is `a − b i`, i from 0.
+/// Sums a weight times the logarithm over the diagonal elements. The weight of element i, counted from 0, is `a − b i`.
 fn weighted_logs<'g>(l: E<'g>, k: usize, a: E<'g>, b: f64) -> E<'g> {
     let logs = l.diagonal(k, k).log();
     let positions: Vec<f64> = (0..k).map(|i| i as f64).collect();
@@ -441,7 +439,7 @@ fn lower_inv_wishart_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
         kf * LN_2 * (1.0 - half) - elementwise::lmgamma(k, half),
     );
     d.term(&[0, 2], -0.5 * ly.tri_solve(ls, k, k, false).square().sum());
-    // nu + K + 1 − (K − i) of each logarithm
+    // The weight of each logarithm is nu + K + 1 − (K − i).
     d.term(&[0, 1], -weighted_logs(ly, k, nu + 1.0, -1.0));
     d.term(&[1, 2], nu * ls.diagonal(k, k).log().sum());
     Ok(())

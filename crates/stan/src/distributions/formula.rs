@@ -1,8 +1,8 @@
-//! Log densities and distribution functions over the graph.
+//! Builds log densities and distribution functions in the graph.
 //!
-//! A formula adds *terms* to a [`DensityBuilder`] and states which arguments each involves, so that calls without
-//! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
-//! to keep scalars outside sums. The graph folds everything that depends only on data.
+//! A formula adds *terms* to a [`DensityBuilder`] and states the arguments on which each term depends, so that a call
+//! without additive constants can omit terms that depend on no parameter. Terms are written to minimise the work per
+//! element and to keep scalars outside sums. The graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -14,7 +14,7 @@ use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{SHORT, Sym};
 use crate::value::error::{FnError, FnResult};
 
-/// One argument of a univariate density.
+/// An argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'g> {
     /// A single element, or one for each outcome.
@@ -23,28 +23,28 @@ pub struct Arg<'g> {
     pub level: Level,
 }
 
-/// A log density being built.
+/// Collects the terms of a log density.
 #[derive(Debug)]
 pub struct DensityBuilder<'g> {
-    /// Where.
+    /// The tape on which the terms are recorded.
     pub tape: &'g Tape,
-    /// Name of the function, for messages.
+    /// The name of the function, for messages.
     pub name: &'static str,
-    /// Whether to omit terms that involve only data.
+    /// Whether to omit terms that depend only on data.
     pub drop: bool,
-    /// Arguments.
+    /// The arguments of the density.
     pub args: Vec<Arg<'g>>,
-    /// Number of outcomes for which scalars are repeated.
+    /// The number of outcomes. A scalar argument applies to each of them.
     pub n: usize,
     /// The terms whose sum is the log density.
     pub terms: Vec<E<'g>>,
 }
 
 impl<'g> DensityBuilder<'g> {
-    /// The arguments as values of the graph.
+    /// Returns the arguments as values of the graph.
     ///
     /// # Panics
-    /// Panics if the number is not N, because then the signature table and the formulas disagree.
+    /// Panics if the number of arguments is not N, because then the signature table and the formulas disagree.
     pub fn get<const N: usize>(&self) -> [E<'g>; N] {
         let all: Vec<E<'g>> = self.args.iter().map(|a| a.e).collect();
         all.try_into().unwrap_or_else(|all: Vec<E<'g>>| {
@@ -52,7 +52,7 @@ impl<'g> DensityBuilder<'g> {
         })
     }
 
-    /// A constant.
+    /// Creates a constant.
     pub fn num(&self, x: f64) -> E<'g> {
         self.tape.constant(x)
     }
@@ -72,19 +72,19 @@ impl<'g> DensityBuilder<'g> {
         self.terms.push(total);
     }
 
-    /// Adds the exponential of the sum of `x` over the outcomes.
+    /// Adds exp Σ x, where the sum is over the outcomes.
     pub fn product(&mut self, x: E<'g>) {
         let total = self.total(x).exp();
         self.n = 1;
         self.always(total);
     }
 
-    /// Whether the call keeps a term with these arguments.
+    /// Returns whether the call keeps a term that depends on these arguments.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
 
-    /// The sum over the outcomes. A scalar counts once per outcome.
+    /// Sums `x` over the outcomes. A scalar counts once per outcome.
     pub fn total(&self, x: E<'g>) -> E<'g> {
         if x.len() == 1 && self.n != 1 {
             self.n as f64 * x
@@ -93,7 +93,7 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Checks argument `i`. Draws for which it is outside its domain are rejected.
+    /// Checks that argument `i` is in its domain. Draws for which it is outside are rejected.
     ///
     /// # Errors
     /// Fails if a known value is outside.
@@ -101,7 +101,7 @@ impl<'g> DensityBuilder<'g> {
         guard(self.name, self.args[i].e, what, domain)
     }
 
-    /// An error with the name of its function.
+    /// Creates an error that names this function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
@@ -117,35 +117,36 @@ impl<'g> DensityBuilder<'g> {
     }
 }
 
-/// The log density of outcomes and parameters that are numbers, either one for all outcomes or one for each.
+/// Adds the terms of a log density whose outcomes and parameters are numbers, either one for all outcomes or one for
+/// each.
 pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 
-/// The logs of the lower and of the upper tail.
+/// The logs of the lower and the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
-/// The logs of both tails of one outcome, which are −∞ and 0 outside the support.
+/// Builds the logs of both tails of one outcome, which are −∞ and 0 outside the support.
 pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
-/// An argument of the call.
+/// An argument of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed<'a> {
-    /// The value.
+    /// The value of the argument.
     pub sym: &'a Sym,
     /// Whether its expression depends on parameters.
     pub level: Level,
 }
 
-/// The input of a formula over whole vectors and matrices.
+/// The input of a formula for whole vectors and matrices.
 #[derive(Debug)]
 pub struct Whole<'g, 'a> {
-    /// The arguments.
+    /// The arguments of the call, whole.
     pub passed: &'a [Passed<'a>],
-    /// Collects the terms. Its arguments stay empty, and its count is 1.
+    /// The terms of the density. This builder has no arguments of its own, and its number of outcomes is 1.
     pub density: DensityBuilder<'g>,
 }
 
 impl<'g> Whole<'g, '_> {
-    /// The call, for functions over the graph.
+    /// Returns the call context that the functions over the graph need.
     pub fn cx(&self) -> Cx<'g> {
         Cx {
             tape: self.density.tape,
@@ -156,7 +157,7 @@ impl<'g> Whole<'g, '_> {
     /// Adds the terms of another formula, applied to these arguments.
     ///
     /// # Errors
-    /// The arguments of the formula.
+    /// Returns the errors of the formula.
     pub fn delegate(&mut self, formula: WholeFormula, passed: &[Passed<'_>]) -> FnResult<()> {
         let lp = whole(
             formula,
@@ -170,20 +171,20 @@ impl<'g> Whole<'g, '_> {
     }
 }
 
-/// A formula that depends on the shapes of its arguments.
+/// Adds the terms of a log density that depends on the shapes of its arguments.
 pub type WholeFormula = for<'g, 'a> fn(&mut Whole<'g, 'a>) -> FnResult<()>;
 
-/// The input for the log density of a call.
+/// Builds the log density of a call.
 #[derive(Clone, Copy)]
 pub enum Formula {
-    /// Over numbers.
+    /// A formula for arguments that are numbers.
     Univariate(&'static Univariate, Suffix),
-    /// Over whole values.
+    /// A formula for arguments that are whole values.
     Multivariate(WholeFormula, OverRecords),
 }
 
 impl Formula {
-    /// The log density. With `drop`, terms that involve only data are omitted.
+    /// Builds the log density. If `drop` is true, it omits terms that depend only on data.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside its domain.
@@ -266,7 +267,7 @@ fn univariate<'g>(
         row.lower(suffix, &mut density)?;
         Ok(density.terms)
     };
-    // In an unrolled loop short vectors are split into elements. A later pass joins the copies of the scalar formula
+    // In an unrolled loop, short vectors are split into elements. A later pass joins the copies of the scalar formula
     // again.
     let records = passed.iter().any(|a| a.sym.has_records(tape));
     if n > 1 && (records || tape.unrolling.get() && n <= SHORT) {
@@ -291,8 +292,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger number,
-/// so that slopes stay finite.
+/// Returns both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger
+/// number, so that slopes stay finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -315,8 +316,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails for a distribution whose support begins at `low`. The logarithm of the upper tail is smooth at `low`: 0
-/// below. The slope at `low` itself is the right-hand one.
+/// Returns both tails of a distribution whose support begins at `low`. The logarithm of the upper tail is 0 below
+/// `low` and continuous there. At `low`, the slope is that from the right.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -327,8 +328,9 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
     (lower, below.select(y.num(0.0), at))
 }
 
-/// Both tails for outcomes between two bounds: −∞ and 0 at or below the lower bound, and 0 and −∞ at or above the upper
-/// bound. For outcomes outside the bounds, `tails` receives a number inside the support, so that slopes stay finite.
+/// Returns both tails for outcomes between two bounds. They are −∞ and 0 at or below the lower bound, and 0 and −∞ at
+/// or above the upper bound. For outcomes outside the bounds, `tails` receives a number inside the support, so that
+/// slopes stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],
@@ -362,10 +364,10 @@ pub fn within<'g>(
     (lower, upper)
 }
 
-/// Bounds of positive outcomes.
+/// The bounds of positive outcomes.
 pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 
-/// Argument `i` as known numbers, because integers never depend on parameters.
+/// Returns argument `i` as known numbers. Integers never depend on parameters.
 ///
 /// # Errors
 /// Fails if the argument depends on parameters.

@@ -32,7 +32,7 @@ const FREEDOM: &str = "the degrees of freedom parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "lognormal",
@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Both tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. The tails of a reciprocal
-/// are exchanged.
+/// Returns the tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. The tails of a
+/// reciprocal are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,
@@ -366,7 +366,7 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Outcomes that are not positive have log density −∞. The formula receives a finite number in their place.
+/// Sets the log density to −∞ for outcomes that are not positive. The formula receives a finite number instead.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));
@@ -508,8 +508,8 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The time at which a process with drift leaves through its upper boundary, computed from that of a process without
-/// drift through the lower boundary of the interval (0, 1).
+/// The time is that at which a process with drift leaves through its upper boundary. It is computed from the density
+/// for a process without drift that leaves the interval (0, 1) through the lower boundary.
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 
 use Builtin::{Density, Pure, Random};
 
-/// Name and implementation.
+/// Names and implementations of the functions of this file.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "hmm_marginal",
@@ -23,7 +23,7 @@ pub const TABLE: &[NamedBuiltin] = &[
     ("hmm_latent_rng", Random(latent_states)),
 ];
 
-/// Filtered log probabilities of each state at each time, normalised at each time, and the log likelihood.
+/// Returns the filtered log probability of each state at each time, normalised at each time, and the log likelihood.
 fn forward(a: &[&Value]) -> FnResult<(Vec<Vec<f64>>, f64)> {
     const NAME: &str = "hmm_marginal";
     let (log_omega, gamma, rho) = (a[0].matrix()?, a[1].matrix()?, a[2].slice()?);
@@ -65,7 +65,7 @@ fn forward(a: &[&Value]) -> FnResult<(Vec<Vec<f64>>, f64)> {
     Ok((filtered, total))
 }
 
-/// P(state | all observations), states × times.
+/// P(state | all observations), states × times
 fn hidden_states(a: &[&Value]) -> FnResult<Value> {
     let (filtered, _) = forward(a)?;
     let gamma = a[1].matrix()?;
@@ -97,7 +97,6 @@ fn hidden_states(a: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(out))
 }
 
-/// Forward filtering, backward sampling.
 fn latent_states(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     let (filtered, _) = forward(a)?;
     let gamma = a[1].matrix()?;

@@ -17,7 +17,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "uniform",
@@ -120,7 +120,7 @@ fn beta_tails(a: f64, b: f64, y: f64) -> Tails {
     Tails::new(ln_inc_beta(a, b, y.clamp(0.0, 1.0)))
 }
 
-/// log I_x(a, b) at x = inv_logit(t), and the log of its complement.
+/// Returns log I_x(a, b) at x = inv_logit(t), and the log of its complement.
 pub fn log_inc_beta<'g>(a: E<'g>, b: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     let op = ElemOp::LogIncBeta;
     (a.op3(op, b, t), b.op3(op, a, -t))
@@ -146,7 +146,7 @@ fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
 fn lower_uniform(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
     let outside = y.lt(a) + b.lt(y);
-    // A parameter with exactly these bounds never leaves them.
+    // A parameter that is declared with exactly these bounds never leaves them.
     let (known_y, low, high) = (known::range(y), a.scalar(), b.scalar());
     let inside = matches!((low, high), (Some(low), Some(high)) if known_y.low >= low && known_y.high <= high);
     if !inside {
@@ -191,7 +191,7 @@ fn lower_uniform_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
         "the upper bound minus the lower bound",
         Positive,
     )?;
-    // Outside of the interval one tail is 0 and the other 1.
+    // Outside the interval, one tail is 0 and the other is 1.
     let clamp = |p: E<'g>| p.fmax(p.num(0.0)).fmin(p.num(1.0));
     let width = (b - a).recip();
     Ok((clamp((y - a) * width).log(), clamp((b - y) * width).log()))

@@ -1,17 +1,18 @@
-//! Probability distributions. Each is one row of a table: names and domains of its arguments, its log density as a sum
-//! of terms with the arguments on which they depend, its distribution functions and sampler, and the same formulas over
-//! the graph. All distributions share the code for vectorisation, sizes and domain checks.
+//! Probability distributions. Each distribution is one row of a table, which contains the names and domains of its
+//! arguments, its log density as a sum of terms with the arguments on which they depend, its distribution functions and
+//! sampler, and the same formulas over the graph. All distributions share the code for vectorisation, sizes and domain
+//! checks.
 //!
-//! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file of its kind
-//! here.
+//! A new distribution needs its signatures in `program/signatures/library.sig`, and one row in the file of this folder
+//! for its kind of distribution.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `univariate`, `multivariate` | the two kinds of row, of numbers and of whole values |
+//! | `univariate`, `multivariate` | the two kinds of row: for numbers, and for whole values |
 //! | `formula` | densities over the graph |
 //! | `real_line`, `skewed`, `half_line`, `interval` | real numbers |
 //! | `trials`, `counts` | ints |
-//! | `peaks` | log probabilities of large counts, less those at their peaks |
+//! | `peaks` | log probabilities of large counts, relative to their peaks |
 //! | `categories`, `ordered`, `simplexes` | categories, simplexes and counts of categories |
 //! | `regressions` | outcomes given a linear predictor |
 //! | `vectors`, `covariances` | vectors and matrices |
@@ -46,7 +47,7 @@ pub use univariate::{Suffix, Univariate};
 
 use crate::functions::NamedBuiltin;
 
-/// All univariate distributions.
+/// Returns all univariate distributions.
 pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     [
         real_line::TABLE,
@@ -60,7 +61,7 @@ pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     .flatten()
 }
 
-/// All multivariate distributions.
+/// Returns all multivariate distributions.
 pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     [
         categories::TABLE,
@@ -74,10 +75,10 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions of models that are not distributions of one argument given the others.
+/// Functions that belong to models, but are not densities of one argument given the others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// The builder of a density or distribution function over the graph, if it has one.
+/// Returns the formula over the graph of a density or distribution function, if it has one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! The row of a distribution of whole values: vectors, matrices, categories, outcomes of regressions.
+//! Distributions of whole values: the row of a distribution of vectors, matrices, categories or outcomes of
+//! regressions.
 
 use super::formula::WholeFormula;
 use crate::functions::random::Draws;
@@ -6,33 +7,34 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Which arguments of a density may be containers over exchangeable records. The density is then a sum over the
+/// The arguments of a density that may be containers over exchangeable records. The density is then a sum over the
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices.
+    /// Arrays of vectors and matrices may be containers over records.
     Arrays,
-    /// The outcome alone.
+    /// Only the outcome may be a container over records.
     Outcome,
-    /// The outcome, its location, and arrays of vectors.
+    /// The outcome, its location, and arrays of vectors may be containers over records.
     Located,
-    /// Every one.
+    /// All arguments may be containers over records.
     All,
 }
 
-/// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
-/// functions use the shapes of their arguments, and its names are those of the functions.
+/// A distribution of whole values, with everything that its functions need for values and for the graph. These
+/// functions use the shapes of their arguments.
 pub struct Multivariate {
-    /// Name of the density: `…_lpdf` or `…_lpmf`.
+    /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The log density over the graph.
+    /// The log density over the graph, with the arguments that may be containers over records. `None` if there is no
+    /// such formula.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 
 impl Multivariate {
-    /// A distribution without optional parts. The terms of the density are bit masks over its arguments.
+    /// Creates a distribution without optional parts. The terms of the density are bit masks over its arguments.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
@@ -45,7 +47,7 @@ impl Multivariate {
         }
     }
 
-    /// Adds the sampler, with the name of its function.
+    /// Adds a sampler and the full name of its function.
     pub const fn sample(
         mut self,
         name: &'static str,
@@ -61,7 +63,7 @@ impl Multivariate {
         self
     }
 
-    /// Names and implementations of its functions of known values.
+    /// Returns the names and implementations of the functions for known values.
     pub fn functions(&self) -> impl Iterator<Item = NamedBuiltin> {
         let density = (self.density, Builtin::Density(self.log_density));
         [Some(density), self.sampler].into_iter().flatten()

@@ -1,4 +1,4 @@
-//! Ordered outcomes.
+//! Distributions of ordered outcomes.
 
 use jensen_math::special::{log_diff_exp, log_phi, log1p_exp};
 
@@ -15,7 +15,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("ordered_logistic_lpmf", logistic)
         .sample("ordered_logistic_rng", |r, a| {
@@ -33,7 +33,7 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF `log_f`.
+/// Returns log of F(upper) − F(lower) for a symmetric distribution with log-CDF `log_f`, computed from the nearer tail.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -90,7 +90,7 @@ fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -
     Ok(keep.term(2 | 4, sum))
 }
 
-/// log P(outcome `at`), counted from 0: the mass of η + noise between two cut points.
+/// Categories count from 0. The probability is the mass of η + noise between two cut points.
 fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
     let lower = at.checked_sub(1).map(|i| cuts[i] - eta);
     let upper = cuts.get(at).map(|c| c - eta);
@@ -117,14 +117,14 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
     Ok(Value::Int(rng.categorical(&theta) as i32 + 1))
 }
 
-/// See its row.
+/// Adds the log density of `ordered_logistic_lpmf` over the graph.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or an outcome is not a category.
 pub fn lower_ordered_logistic(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let (k, eta, cuts) = lower_arguments(w)?;
     let p = ordered_terms(w, &k, eta, cuts, &|c, eta| {
-        // log P(category) from the distance to the cuts around it
+        // The distances to the cuts around a category give its log probability.
         match c {
             (None, Some(high)) => -(eta - high).log1p_exp(),
             (Some(low), None) => -(low - eta).log1p_exp(),
@@ -144,7 +144,7 @@ fn lower_ordered_probit(w: &mut Whole<'_, '_>) -> FnResult<()> {
         (None, Some(high)) => (high - eta).log_normal_cdf(),
         (Some(low), None) => (eta - low).log_normal_cdf(),
         (Some(low), Some(high)) => {
-            // From the side on which both tails are small.
+            // The tails are taken from the side on which both are small.
             let (a, b) = (high - eta, low - eta);
             let swap = (a + b).lt(a.num(0.0));
             let (near, far) = (swap.select(a, -b), swap.select(b, -a));
@@ -157,7 +157,6 @@ fn lower_ordered_probit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Categories, locations and cut points.
 fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'a Sym)> {
     let cuts = w.passed[2].sym;
     if w.passed[0].sym.has_records(w.density.tape) {
@@ -174,7 +173,6 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, in which all outcomes of a category are combined.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],
@@ -249,7 +247,6 @@ fn ordered_terms<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// The term of one outcome for each record.
 fn record_ordered<'g>(
     w: &Whole<'g, '_>,
     y: E<'g>,
@@ -275,7 +272,7 @@ fn record_ordered<'g>(
             tape.reject_where(pair[1].le(pair[0]));
         }
     }
-    // The cut at position k − shift, or the nearest existing one.
+    // The cut at position k − shift, or the nearest existing one
     let cut = |shift: f64| -> FnResult<E<'g>> {
         if own {
             let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
@@ -301,7 +298,7 @@ fn record_ordered<'g>(
     if most == 1 {
         return Ok(first.select(lowest, highest));
     }
-    // If the cuts on both sides are the same, there is no gap.
+    // There is no gap if the cuts on both sides are the same.
     let high_apart = middle.select(high, low + 1.0);
     let between = side(middle, (Some(low), Some(high_apart)));
     Ok(first.select(lowest, last.select(highest, between)))

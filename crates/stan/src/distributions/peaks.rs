@@ -1,9 +1,9 @@
 //! Log probabilities of large counts.
 //!
 //! In expanded form, the terms are as large as the counts times their logarithms, and cancel to a number of order one.
-//! Here the value is a log probability minus a deviance. The log probability belongs to the distribution whose mean is
-//! the count, so it is known in advance. The deviance is a difference between the parameters and those at the peak, so
-//! nothing large cancels (Loader 2000).
+//! This module instead computes a log probability minus a deviance. The log probability belongs to the distribution
+//! whose mean is the count, so it is known in advance. The deviance is a difference between the parameters and those at
+//! the peak, so no large terms cancel (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
@@ -12,22 +12,22 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// Smallest count for which log n! is so large that cancellation loses digits.
+/// The smallest count for which log n! is so large that cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that the call
-/// may omit.
+/// Returns whether one of the counts is large and the call keeps all terms. If the call may omit constants, these terms
+/// are constants and need no special computation.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
 
-/// The log probability of y among n with probability y/n.
+/// Returns the log binomial probability of y successes among n trials with probability y/n.
 fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// log(part/whole), unless their difference `excess` shows that it is far below zero.
+/// `excess` is `part − whole`. If it shows that the ratio is far below one, the logarithm is computed directly.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -36,46 +36,45 @@ fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     }
 }
 
-/// The log probability of y > 0 with mean λ.
+/// Returns the log Poisson probability of y > 0 with mean λ.
 pub fn poisson(y: f64, lambda: f64) -> f64 {
     let excess = lambda - y;
     log_poisson_peak(y) + (y * log_ratio(lambda, y, excess) - excess)
 }
 
-/// The log probability of y > 0 with log mean η.
+/// Returns the log Poisson probability of y > 0 with log mean η.
 pub fn poisson_log(y: f64, eta: f64) -> f64 {
     let (high, low) = log_parts(y);
     let t = (eta - high) - low;
     log_poisson_peak(y) - y * (t.exp_m1() - t)
 }
 
-/// The log probability of y among n > 0 with probability p.
+/// Returns the log binomial probability of y successes among n > 0 trials with probability p.
 pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     let excess = n.mul_add(p, -y);
     let part = |count: f64, chance: f64, excess: f64| match count {
-        // For any probability.
+        // A count of zero contributes nothing, for any probability.
         0.0 => 0.0,
         _ => count * log_ratio(n * chance, count, excess),
     };
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part of the log probability of y among n at log odds η that is known in advance. Successes and failures are
-/// exchanged if there are fewer failures.
+/// The part of the log probability of y successes among n trials that does not depend on the log odds. Successes and
+/// failures are exchanged if there are fewer failures.
 struct Odds {
-    /// −1 if they were exchanged, otherwise 1.
+    /// −1 if successes and failures were exchanged, and 1 otherwise.
     sign: f64,
-    /// The smaller count.
     fewer: f64,
-    /// The smaller count as a part of n.
+    /// The smaller count divided by n.
     part: f64,
-    /// The log odds of the peak, in two parts.
+    /// The log odds of the peak, as a sum of two parts.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,
 }
 
-/// Log odds that represent zero among n. Beyond them exponentials are 0.
+/// The log odds that represent zero among n. Exponentials of smaller numbers are 0.
 const NONE: f64 = -800.0;
 
 impl Odds {
@@ -104,7 +103,7 @@ impl Odds {
     }
 }
 
-/// The log probability of y among n at log odds η.
+/// Returns the log binomial probability of y successes among n trials at log odds η.
 pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     let odds = Odds::new(y, n);
     let eta = odds.sign * eta;
@@ -117,13 +116,12 @@ pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     log_binomial_peak(y, n) + (odds.fewer * t - n * excess)
 }
 
-/// y log μ − (y + φ) log(μ + φ) + φ log φ, from the logs of both means.
+/// Returns y log μ − (y + φ) log(μ + φ) + φ log φ, computed from log μ and log φ.
 pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f64 {
     let t = log_phi - log_mu;
     -(y * log1p_exp(t) + phi * log1p_exp(-t))
 }
 
-/// One number for each outcome, from known counts.
 fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
     let known: Vec<Vec<f64>> = counts
         .iter()
@@ -138,13 +136,13 @@ fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64)
     d.tape.known(&values, counts.iter().any(|e| e.is_record()))
 }
 
-/// [`log_ratio`] over the graph; `far` is the logarithm if it is far below zero.
+/// `far` is the logarithm to use if the ratio is far below one.
 fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
     let small = excess.lt(-0.5 * whole);
     small.select(far, (excess / whole).log1p())
 }
 
-/// [`poisson`] over the graph, of any counts.
+/// Adds the log density of [`poisson`] over the graph, for any counts.
 pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let whole = y.fmax(d.num(1.0));
@@ -154,7 +152,7 @@ pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     d.term(&[1], y * ratio - excess);
 }
 
-/// [`poisson_log`] over the graph for any counts; a count of zero gives −exp η directly.
+/// Adds the log density of [`poisson_log`] over the graph, for any counts. A count of zero gives −exp η directly.
 pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
@@ -165,7 +163,7 @@ pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -change);
 }
 
-/// [`binomial`] over the graph, of any counts.
+/// Adds the log density of [`binomial`] over the graph, for any counts.
 pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let one = d.num(1.0);
@@ -178,7 +176,7 @@ pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta:
     d.term(&[2], y * success + failures * failure);
 }
 
-/// [`binomial_logit`] over the graph, of any counts.
+/// Adds the log density of [`binomial_logit`] over the graph, for any counts.
 pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
@@ -193,12 +191,12 @@ pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, 
     d.term(&[2], change);
 }
 
-/// log (y + φ − 1 choose y) over the graph.
+/// Builds log (y + φ − 1 choose y) over the graph.
 pub fn rising_coefficient<'g>(phi: E<'g>, y: E<'g>) -> E<'g> {
     -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
 }
 
-/// [`negative_binomial_odds`] over the graph.
+/// Builds [`negative_binomial_odds`] over the graph.
 pub fn lower_negative_binomial_odds<'g>(
     y: E<'g>,
     phi: E<'g>,

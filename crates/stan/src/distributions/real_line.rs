@@ -18,7 +18,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "normal",
@@ -51,7 +51,7 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| {
         let z = (x[0] - x[1]) / x[2];
-        // The angle seen from the far end preserves the digits of both tails.
+        // The angle, measured from the far end, keeps the digits of both tails.
         Tails {
             lower: (1f64.atan2(-z) / PI).ln(),
             upper: (1f64.atan2(z) / PI).ln(),
@@ -148,7 +148,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_gumbel_tails),
 ];
 
-/// The tails of a standard normal number.
+/// Returns the tails of a standard normal number at `z`.
 pub fn normal_tails(z: f64) -> Tails {
     Tails {
         lower: log_phi(z),

@@ -1,4 +1,4 @@
-//! Generalised linear models: densities of outcomes given the linear predictor α + x β.
+//! Densities of generalised linear models, which are densities of outcomes given the linear predictor α + x β.
 
 use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -25,7 +25,7 @@ const OUTCOMES: &str = "the outcomes";
 const PREDICTOR: &str = "the linear predictor";
 const PRECISION: &str = "the precision parameter";
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("normal_id_glm_lpdf", |k, a| {
         let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;
@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// α + x β: one number for each row of `x`, or for each of `n` outcomes that share a row.
+/// The result has one number for each row of `x`, or `n` numbers if all outcomes share one row.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -114,7 +114,7 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
     Ok(Value::Vector(eta))
 }
 
-/// The rows of `x`, and whether all outcomes share a single row, which is then stored once.
+/// Returns the rows of `x`, and whether all outcomes share a single row. A shared row is returned once.
 fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
     if let Value::RowVector(row) = x {
         return Ok((vec![row.clone()], true));
@@ -133,8 +133,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// Counts with log means `eta` and precisions `phi`. The terms are grouped as in Stan, which differs from the
-/// distribution `neg_binomial_2_log`.
+/// `eta` are log means and `phi` precisions. The terms are grouped as in Stan, which differs from the distribution
+/// `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;
@@ -165,7 +165,7 @@ fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     univariate("bernoulli_logit")?.draw(rng, &[&eta])
 }
 
-/// Row i has the logits αᵀ + xᵢ β, where β has a column for each category.
+/// The logits of the categories in row i are αᵀ + xᵢ β. β has a column for each category.
 fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "categorical_logit_glm_lpmf";
     let (alpha, beta) = (a[2].slice()?, a[3].matrix()?);
@@ -392,7 +392,8 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The density of the outcome `y` given the linear predictor X β + α, with X, α and β from position `x` on.
+/// Starts the density of argument `y`, the outcome, given the linear predictor X β + α. X, α and β are the arguments
+/// from position `x` on.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

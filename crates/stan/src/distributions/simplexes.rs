@@ -1,4 +1,4 @@
-//! Distributions of simplexes and of counts in categories.
+//! Distributions of simplexes and of the counts in categories.
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, log_sum_exp_slice};
@@ -25,7 +25,7 @@ pub const PROBABILITIES: &str = "the probabilities parameter";
 pub const LOG_ODDS: &str = "the log odds parameter";
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("dirichlet_lpdf", |k, a| {
         const NAME: &str = "dirichlet_lpdf";
@@ -151,7 +151,6 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// Pairs of vectors of the same size. A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -186,14 +185,13 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Normalised gamma numbers, computed on the log scale because small concentrations underflow.
+/// Normalises gamma numbers on the log scale, because numbers with small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Binomial numbers, drawn one category after another.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;
@@ -313,7 +311,7 @@ fn lower_multinomial_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Known integers.
+/// Returns the integers of argument `i`, which must be known.
 pub fn outcomes(w: &Whole<'_, '_>, i: usize) -> FnResult<Vec<f64>> {
     match w.passed[i].sym.known() {
         Some(value) => Ok(match &*value {
@@ -344,7 +342,7 @@ pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     off_by(w, theta.sum() - 1.0)
 }
 
-/// Rejects values that are not 0 up to rounding.
+/// Rejects draws for which `off` is not 0 up to rounding.
 pub fn off_by(w: &Whole<'_, '_>, off: E<'_>) -> FnResult<()> {
     if let Some(off) = off.scalar() {
         if off.abs() > 1e-8 {

@@ -23,7 +23,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "skew_normal",
@@ -50,7 +50,7 @@ pub static TABLE: &[Univariate] = &[
         }
     })
     .sample(|r, x| {
-        // Azzalini's representation by two normal numbers.
+        // Azzalini's representation by two normal numbers
         let delta = x[2] / x[2].hypot(1.0);
         let (u, v) = (r.normal(), r.normal());
         x[0] + x[1] * (delta * u.abs() + (1.0 - delta * delta).sqrt() * v)
@@ -172,10 +172,11 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// Above this concentration the distribution is normal up to rounding, and the terms of the envelope cancel.
+/// The concentration above which the distribution is normal up to rounding. There, the terms of the envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
-/// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
+/// Uses Best and Fisher's rejection from a wrapped Cauchy envelope. The result is in [−π, π) around 0, as Stan wraps
+/// it.
 fn von_mises(r: &mut Draws, x: &[f64]) -> f64 {
     let (mu, kappa) = (x[0], x[1]);
     if kappa < 1e-8 {
@@ -224,7 +225,6 @@ fn lower_exp_mod_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// [`log_tilted_phi`] over the graph.
 fn lower_log_tilted_phi<'g>(z: E<'g>, u: E<'g>) -> E<'g> {
     let exponent = z.lt(u).select(-0.5 * z.square(), u * (0.5 * u - z));
     exponent + (z - u).log_normal_scaled()
@@ -257,7 +257,6 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The mass from −π to the outcome, and from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;
@@ -290,7 +289,7 @@ fn lower_exp_mod_normal_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, sigma, lambda] = d.get();
     let z = (y - mu) * sigma.recip();
     let u = lambda * sigma;
-    // Mass that the exponential part carries beyond the normal's.
+    // The mass that the exponential part moves beyond the outcome
     let beyond = lower_log_tilted_phi(z, u);
     let lower = z.log_normal_cdf();
     Ok((

@@ -25,10 +25,10 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// Largest number of draws without replacement that are made one by one. Beyond it, rejection sampling is used.
+/// The largest number of draws without replacement that are made one by one. Larger numbers use rejection sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
         k.term(
@@ -175,7 +175,7 @@ pub static TABLE: &[Univariate] = &[
             return rand_distr::Hypergeometric::new(all, a, x[0] as u64)
                 .map_or(f64::NAN, |d| r.sample(d) as f64);
         }
-        // One draw after the other, without replacement.
+        // Draws one item after the other, without replacement.
         let (mut a, mut b) = (x[1], x[2]);
         let mut n = 0.0;
         for _ in 0..x[0] as u64 {
@@ -254,7 +254,6 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Known successes and trials, with no more successes than trials.
 fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
@@ -292,7 +291,7 @@ fn lower_bernoulli(d: &mut DensityBuilder<'_>) -> FnResult<()> {
         d.term(&[1], ones * theta.log() + zeros * theta.log1m());
         return Ok(());
     }
-    // The probability of the observation, exactly θ or 1 − θ, so one logarithm suffices.
+    // The probability of the observation is exactly θ or 1 − θ, so one logarithm suffices.
     let p = (1.0 - y) + (2.0 * y - 1.0) * theta;
     d.term(&[1], p.log());
     Ok(())
@@ -305,7 +304,7 @@ fn lower_bernoulli_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// −log(1 + exp(∓η))
+/// Adds −log(1 + exp(∓η)).
 pub fn bernoulli_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if eta.len() == 1
         && d.n > 1
@@ -367,7 +366,7 @@ fn lower_binomial_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// y η − n log(1 + exp η) and the binomial coefficient.
+/// Adds y η − n log(1 + exp η) and the binomial coefficient.
 pub fn binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     if y.data().is_some() && peaks::applies(d, n) {
         peaks::lower_binomial_logit(d, y, n, eta);
@@ -415,7 +414,8 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Both tails, unless all outcomes are above or all below.
+/// Returns the given tails unless all outcomes are above, where `none` is nonzero, or all are below, where `all` is
+/// nonzero.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (
@@ -424,7 +424,7 @@ pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<
     )
 }
 
-/// The log of the sum of the first `counts` terms, at least one.
+/// Builds the log of the sum of the first `counts` terms. There must be at least one.
 pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
     let known = counts.data().unwrap_or_default();
     let most = known.iter().copied().fold(1.0, f64::max);
@@ -443,7 +443,7 @@ pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnRes
     Ok(sum)
 }
 
-/// Largest number of terms of a sum, because each is a node of the graph.
+/// The largest number of terms of a sum. Each term is a node of the graph.
 const MOST_TERMS: f64 = 20_000.0;
 
 fn lower_beta_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {

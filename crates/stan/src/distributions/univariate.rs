@@ -1,4 +1,4 @@
-//! The row of a univariate distribution, and the code common to all of them.
+//! Univariate distributions: the row of a distribution, and the code that all of them share.
 
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
@@ -11,7 +11,7 @@ use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// A parameter: its name in messages, and its domain.
+/// The name of a parameter in messages, and its domain.
 pub type Parameter = (&'static str, Domain);
 
 /// The name of a location parameter in messages.
@@ -23,14 +23,14 @@ pub const SCALE: &str = "the scale parameter";
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
-    /// log P(X ≤ x)
+    /// log P(X ≤ x).
     pub lower: f64,
-    /// log P(X > x)
+    /// log P(X > x).
     pub upper: f64,
 }
 
 impl Tails {
-    /// Computed from the log of the lower tail.
+    /// Computes both tails from the log of the lower tail.
     pub fn from_log_lower(lower: f64) -> Tails {
         let lower = lower.min(0.0);
         Tails {
@@ -39,7 +39,7 @@ impl Tails {
         }
     }
 
-    /// Computed from the log of the upper tail.
+    /// Computes both tails from the log of the upper tail.
     pub fn from_log_upper(upper: f64) -> Tails {
         let upper = upper.min(0.0);
         Tails {
@@ -53,7 +53,7 @@ impl Tails {
         Tails { lower, upper }
     }
 
-    /// The tails of −X at −x of a continuous X.
+    /// Returns the tails of −X at −x. X must be continuous.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,
@@ -61,25 +61,25 @@ impl Tails {
         }
     }
 
-    /// All outcomes are above.
+    /// The tails at a variate below all outcomes: the lower tail is empty.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// All outcomes are below.
+    /// The tails at a variate above all outcomes: the upper tail is empty.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,
     };
 }
 
-/// A check of all parameters of a function together.
+/// Checks all parameters of a function together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph, and the arguments whose domains it does not enforce (bit i stands for argument i). Draws
-/// for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula is NaN
-/// outside the domain.
+/// A formula over the graph, and the arguments whose domains it does not enforce (bit i of `guards` is argument i).
+/// Draws for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula
+/// is NaN outside the domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -89,43 +89,39 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution, with everything that its functions need for values and for the graph.
-/// Functions receive the variate first, and then the parameters.
+/// A univariate distribution, with everything that its functions need for values and for the graph. All functions
+/// receive the variate first, and then the parameters.
 pub struct Univariate {
-    /// Name without suffix.
+    /// The name of the distribution, without suffix.
     pub name: &'static str,
     /// Whether the variate is an `int`.
     pub discrete: bool,
-    /// Domain of the variate in the density. The density rejects points outside.
+    /// The domain of the variate in the density. The density rejects points outside it.
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// The log density. Its terms are bit masks over the variate and the parameters.
+    /// Returns the log density. Its terms are bit masks over the variate and the parameters.
     pub log_density: fn(Keep, &[f64]) -> f64,
-    /// Both tails.
+    /// Returns both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
-    /// A random number given the parameters.
+    /// Draws a random number given the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
-    /// Joint constraints on the parameters.
     joint: Option<JointCheck>,
-    /// The log density over the graph.
     lowered: Option<Lowering<DensityTerms>>,
-    /// The logs of both tails over the graph.
     lowered_tails: Option<Lowering<TailFormula>>,
-    /// The log density with more arguments.
     longer: Option<Longer>,
 }
 
-/// A log density with the same name and more arguments.
+/// A variant of a log density that has the same name and more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
-    /// The log density for known values.
+    /// Returns the log density of known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
-    /// Over the graph.
+    /// Builds the log density over the graph.
     pub lowered: WholeFormula,
 }
 
-/// The function of the distribution that a name denotes.
+/// The function of a distribution, as given by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`
@@ -141,7 +137,7 @@ pub enum Suffix {
 }
 
 impl Univariate {
-    /// A distribution without optional parts.
+    /// Creates a distribution without optional parts.
     pub const fn new(
         name: &'static str,
         variate: Domain,
@@ -169,7 +165,7 @@ impl Univariate {
         self
     }
 
-    /// Adds the distribution function.
+    /// Adds the distribution function for known values.
     pub const fn tails(mut self, tails: fn(&[f64]) -> Tails) -> Univariate {
         self.tails = Some(tails);
         self
@@ -187,13 +183,14 @@ impl Univariate {
         self
     }
 
-    /// Adds the log density over the graph; `guards` are the arguments whose domains must be checked for every draw.
+    /// Adds the log density over the graph. Bit i of `guards` says that the domain of argument i must be checked for
+    /// every draw.
     pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
         self.lowered = Some(Lowering { guards, terms });
         self
     }
 
-    /// Adds the distribution function over the graph.
+    /// Adds the distribution function over the graph. `guards` has the same meaning as for the log density.
     pub const fn lowered_tails(mut self, guards: u32, terms: TailFormula) -> Univariate {
         self.lowered_tails = Some(Lowering { guards, terms });
         self
@@ -205,13 +202,14 @@ impl Univariate {
         self
     }
 
-    /// The log density with the given number of arguments, if there are more than the outcome and the parameters.
+    /// Returns the variant of the log density that takes this number of arguments. It is `None` if there are no more
+    /// arguments than the outcome and the parameters.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
     }
 
-    /// Names and suffixes of the distribution's functions.
+    /// Returns the names and suffixes of the distribution's functions.
     pub fn functions(&self) -> Vec<(String, Suffix)> {
         let mut suffixes = vec![Suffix::Density];
         if self.tails.is_some() {
@@ -238,7 +236,7 @@ impl Univariate {
         format!("{}_{suffix}", self.name)
     }
 
-    /// Density or distribution function of all elements: their sum, or their product for `_cdf`.
+    /// Computes a density or distribution function of all elements: their sum, or their product for `_cdf`.
     ///
     /// # Errors
     /// Fails if sizes do not match or an argument is outside its domain.
@@ -284,7 +282,6 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
-    /// The error of a call with more arguments than the row's parameters.
     fn other_form(&self, function: &str, found: usize) -> FnError {
         FnError::unsupported(format!(
             "{function} with {found} arguments is not supported yet; the form with {} is",
@@ -292,17 +289,16 @@ impl Univariate {
         ))
     }
 
-    /// The domain of the variate.
     fn variate_of(&self, suffix: Suffix) -> Domain {
         match suffix {
             Suffix::Density => self.variate,
             _ if self.discrete => Domain::AnyInt,
-            // Distribution functions accept any variate of a supported sign and are 0 or 1 beyond the support.
+            // Distribution functions accept any number as variate, and are 0 or 1 beyond the support.
             _ => Domain::NotNan,
         }
     }
 
-    /// Whether the function has a formula over the graph.
+    /// Returns whether the function has a formula over the graph.
     pub fn is_lowered(&self, suffix: Suffix) -> bool {
         match suffix {
             Suffix::Density => self.lowered.is_some(),
@@ -311,7 +307,7 @@ impl Univariate {
         }
     }
 
-    /// Adds the terms of a function over the graph.
+    /// Adds the terms of one of the functions over the graph.
     ///
     /// # Errors
     /// Fails if a known argument is outside its domain.
@@ -344,7 +340,6 @@ impl Univariate {
         }
     }
 
-    /// Records on the tape that the variate has a location and a scale.
     fn note_scatter(&self, d: &DensityBuilder<'_>) {
         if let ("std_normal", [values]) = (self.name, &d.args[..]) {
             d.tape.note_unit(values.e.id);
@@ -364,7 +359,6 @@ impl Univariate {
         }
     }
 
-    /// Checks the domains of the arguments of a function over the graph.
     fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {
@@ -393,7 +387,7 @@ impl Univariate {
         Ok(())
     }
 
-    /// Random numbers: one, or an array if a parameter is a container.
+    /// Draws one random number, or an array if a parameter is a container.
     ///
     /// # Errors
     /// Fails as [`Univariate::call`] does.
@@ -436,7 +430,7 @@ impl Univariate {
     }
 }
 
-/// A count as an `int`.
+/// Converts a count to an `int`.
 ///
 /// # Errors
 /// Fails if the count does not fit 32 bits.
@@ -449,7 +443,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// The common length of the arguments. Scalars match any length. `None` if one is empty.
+/// Returns the common length of the arguments, or `None` if one is empty. Scalars match any length.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

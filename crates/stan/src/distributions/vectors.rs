@@ -26,7 +26,7 @@ use crate::value::{Mat, Matrix, Value};
 const FREEDOM: &str = "the degrees of freedom parameter";
 const KERNEL_SCALES: &str = "the kernel scales";
 
-/// The rows.
+/// The multivariate distributions of this file.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("multi_normal_lpdf", |k, a| {
         let l = dense::cholesky("multi_normal_lpdf", a[2].matrix()?)?;
@@ -99,7 +99,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_dynamic_linear, OverRecords::Arrays),
 ];
 
-/// A single vector, or each of an array of vectors.
+/// Returns the vectors of `x`, which is a single vector or an array of vectors.
 pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     match x {
         Value::Vector(x) | Value::RowVector(x) => Ok(vec![x.clone()]),
@@ -111,7 +111,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// The differences of variates and locations, where a single vector is paired with all of the other list.
+/// If one of the arguments is a single vector, it is paired with each vector of the other.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -131,7 +131,7 @@ fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<
             let mu = &mu[if mu.len() == 1 { 0 } else { i }];
             if y.len() != n || mu.len() != n {
                 return Err(FnError::invalid(format!(
-                    "{function}: a variate of size {} and a location of size {} for a {n} × {n} matrix",
+                    "{function}: sizes do not match: the variate has {} elements, the location has {}, and the matrix is {n} × {n}",
                     y.len(),
                     mu.len()
                 )));
@@ -201,7 +201,7 @@ fn student(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// μ + s L z with standard normal z.
+/// Draws μ + s L z, where z is standard normal.
 fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> FnResult<Vec<f64>> {
     if mu.len() != l.rows() {
         return Err(FnError::invalid(format!(
@@ -217,7 +217,6 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// A vector for each location, as an array if the locations form one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(
@@ -248,7 +247,7 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     let (y, w) = (a[0].matrix()?, a[2].slice()?);
     if y.rows() != w.len() || y.cols() != l.rows() {
         return Err(FnError::invalid(format!(
-            "{function}: a {} × {} variate for {} weights and a {} × {} matrix",
+            "{function}: sizes do not match: the variate is {} × {}, there are {} weights, and the matrix is {} × {}",
             y.rows(),
             y.cols(),
             w.len(),
@@ -266,7 +265,7 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
         + k.term(1 | 2 | 4, -0.5 * quad))
 }
 
-/// The likelihood of y (variables × times) in a dynamic linear model, by the Kalman filter. y = Fᵀ θ + noise with
+/// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y = Fᵀ θ + noise with
 /// covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
@@ -321,7 +320,6 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The likelihood of a dynamic linear model over the graph.
 fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let cx = w.cx();
     let arg = |i: usize| w.passed[i].sym;
@@ -356,7 +354,7 @@ fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
         let e = y.slice(t * p, p) - f.matmul_with(mean, p, n, 1, true, false);
         let scaled = l.tri_solve(e, p, 1, false);
         terms.push(-(l.diagonal(p, p).log().sum() + 0.5 * scaled.square().sum()));
-        // The gain, transposed.
+        // The gain, transposed
         let gain = spd_solve(l, rf.transpose(n, p), p, n);
         m = mean + gain.matmul_with(e, n, p, 1, true, false);
         c = r - gain.matmul_with(rf, n, p, n, true, true);
@@ -375,7 +373,6 @@ enum Scale {
     Precision,
 }
 
-/// The lower triangular matrix of a scale argument, of extent k.
 fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnResult<E<'g>> {
     let cx = w.cx();
     let sym = w.passed[i].sym;
@@ -392,7 +389,7 @@ fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnRe
     cholesky(&cx, e, n)
 }
 
-/// Rejects matrices that are not symmetric. Matrices that are symmetric by construction are not checked.
+/// Matrices that are symmetric by construction are not checked.
 fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     if n < 2 || e.is_constant() || known::is_symmetric(w.density.tape, e, n) {
         return;
@@ -405,7 +402,6 @@ fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     w.density.tape.reject_where(w.density.num(1e-8).lt(off));
 }
 
-/// Differences of outcomes and locations as columns, and their number.
 fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usize)> {
     let tape = w.density.tape;
     let (y, m) = (w.passed[0].sym, w.passed[mu].sym);
@@ -441,8 +437,8 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// The factor of a scale argument and Σ zᵢ² if each record has its own outcome: z = L⁻¹ (y − μ), or Lᵀ (y − μ) for a
-/// precision, element by element.
+/// Returns the factor of the scale argument and Σ zᵢ² if each record has its own outcome. Here z = L⁻¹ (y − μ), or Lᵀ
+/// (y − μ) for a precision, element by element.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
     mu: usize,
@@ -485,9 +481,9 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Records on the tape that each element of these vectors has a location and a scale: its mean and its standard
-/// deviation, or those conditional on the other elements if a precision is available. `y` and `m` contain one element
-/// of all vectors each. The density keeps the correlation of the elements, because funnels are caused by their spreads.
+/// Records on the tape that each element of these vectors has a location and a scale: its mean and standard deviation,
+/// which is conditional on the other elements if the density has a precision. Each entry of `y` and `m` contains one
+/// element of all vectors. The correlation of the elements stays in the density, because their spreads cause funnels.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -506,17 +502,19 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of vectors whose elements are recorded separately: for several vectors, and for a single vector,
-/// which may be one of many in a loop. Correlated effects have few elements. Longer vectors, such as Gaussian
-/// processes, are recorded as one, because their difficulty is the correlation, not the spread of single elements.
+/// The largest dimension of several vectors whose elements are recorded separately. Correlated effects have few
+/// elements. Longer vectors, such as Gaussian processes, are recorded as one, because their difficulty is the
+/// correlation, not the spread of single elements.
 const FEW: usize = 16;
+/// The largest dimension of a single vector whose elements are recorded separately. It may be one of many vectors in a
+/// loop.
 const FEW_ALONE: usize = 4;
 
-/// Largest number of elements of vectors that are recorded as one; each such vector is factorised twice per draw.
+/// The largest number of elements of vectors that are recorded as one. Each such vector is factorised twice per draw.
 const LONG: usize = 400;
 
-/// Records on the tape the location and scale of those vectors of a density that are parameters: `y` and `m` are all of
-/// them, in sequence.
+/// Records on the tape the location and scale of the vectors that are parameters. `y` and `m` contain the elements of
+/// all vectors, one vector after another.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {
         return;
@@ -629,7 +627,7 @@ fn lower_multi_student_t(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     Ok(())
 }
 
-/// Rows of y are independent with covariance Σ / wᵢ.
+/// The rows of y are independent with covariance Σ / wᵢ.
 fn lower_multi_gp(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     let tape = w.density.tape;
     let y: &Sym = w.passed[0].sym;

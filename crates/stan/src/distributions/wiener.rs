@@ -1,12 +1,12 @@
-//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision time
-//! that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage
-//! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
-//! model: an implementation in Stan").
+//! The time at which a Wiener process leaves an interval through its upper boundary, with drift, start and nondecision
+//! time that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The
+//! first-passage time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The
+//! seven-parameter diffusion model: an implementation in Stan").
 //!
-//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it. Gauss-Legendre
-//! quadrature integrates over a uniform start, and over the logarithm of time. A uniform nondecision time weights the
-//! times within its range before the outcome, so a distribution function has no separate integral over it. Distribution
-//! functions are not normalised by the probability of leaving through this boundary.
+//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it, computed by
+//! Gauss-Legendre quadrature over a uniform start and over the logarithm of time. A uniform nondecision time weights
+//! the times within its range before the outcome, so a distribution function has no separate integral over it.
+//! Distribution functions are not normalised by the probability of leaving through this boundary.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -22,18 +22,16 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Number of nodes over the range of starts, and over that of times.
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// Densities below this have decreased by e⁻⁴⁰ relative to the end of a range of times, so their contributions are
-/// negligible.
+/// The fall of the log density beyond which contributions are negligible. It is twice the exponent: densities have
+/// decreased by e⁻⁴⁰ relative to the end of a range of times.
 const FALL: f64 = 80.0;
 
-/// Number of squared separations beyond which densities have decreased by e⁻⁴⁹.
+/// The time after the outcome, in squared separations, after which densities have decreased by e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
-/// The function of the time to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Density,
@@ -41,7 +39,7 @@ enum Of {
     Above,
 }
 
-/// Name and implementation of the distribution functions.
+/// Names and implementations of the distribution functions.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "wiener_lcdf_unnorm",
@@ -59,7 +57,7 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// The log density of outcomes with varying parameters, which has more arguments than `wiener`.
+/// Returns the log density of outcomes with varying parameters. It has more arguments than `wiener`.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, or sizes do not match.
@@ -70,7 +68,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     }
 }
 
-/// The log density with varying parameters, over the graph.
+/// Lowers the log density with varying parameters.
 ///
 /// # Errors
 /// Fails as [`varying`] does.
@@ -89,8 +87,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// The number of arguments for the outcome and parameters. A further argument may request a precision, which the
-/// computation always reaches.
+/// Returns the number of arguments for the outcome and parameters. A further argument may request a precision. It has
+/// no effect, because the computation always reaches that precision.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -100,7 +98,6 @@ fn parameters(name: &str, count: usize) -> FnResult<usize> {
     }
 }
 
-/// Rejects arguments of different sizes, and returns their common size.
 fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<usize> {
     let mut sizes = sizes.into_iter();
     let first = sizes.next().unwrap_or(0);
@@ -112,7 +109,6 @@ fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<u
     }
 }
 
-/// Names of the arguments and their domains.
 const ARGUMENTS: [(&str, Domain); 8] = [
     ("the random variable", Domain::PositiveFinite),
     ("the boundary separation", Domain::PositiveFinite),
@@ -164,7 +160,8 @@ fn total(name: &str, of: Of, args: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The log density at a time after the nondecision time, with a normal drift.
+/// The time `t` begins after the nondecision time. The drift is normal with mean `delta` and standard deviation
+/// `sigma`.
 fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     let (way, variance) = (alpha * from, sigma * sigma);
     let stretch = 1.0 + variance * t;
@@ -172,16 +169,16 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of times before the outcome, and the weight of its times.
+/// A range of decision times, which determines how the times are weighted.
 #[derive(Clone, Copy)]
 enum Range {
-    /// The outcome alone.
+    /// The outcome is the only time.
     Point,
-    /// All times up to the earliest decision.
+    /// All times up to the earliest possible decision.
     Before,
     /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
-    /// All beyond.
+    /// All times after the latest possible decision.
     Beyond,
 }
 
@@ -196,8 +193,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes for all combinations of starts and times, their positions between 0 and 1, and the logarithms of their
-/// weights.
+/// The nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the logarithm of
+/// its weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,
@@ -279,13 +276,15 @@ fn known(of: Of, [y, alpha, tau, beta, delta, sigma, spread, range]: [f64; 8]) -
 
 fn lowered<'g>(cx: &Cx<'g>, of: Of, args: &[Sym]) -> FnResult<E<'g>> {
     let count = parameters(cx.name, args.len())?;
+    let sizes = args[..count].iter().map(|arg| Ok(arg.dims()?.size()));
+    let n = equal_sizes(cx.name, sizes.collect::<FnResult<Vec<usize>>>()?)?;
     let columns: Vec<Vec<E<'g>>> = args[..count]
         .iter()
         .map(|arg| cx.elements(arg))
         .collect::<FnResult<_>>()?;
-    let n = equal_sizes(cx.name, columns.iter().map(Vec::len))?;
     let mut totals = Vec::with_capacity(n);
     for i in 0..n {
+        cx.tape.go_on()?;
         let mut x = [cx.num(0.0); 8];
         for (x, column) in x.iter_mut().zip(&columns) {
             *x = column[i];
@@ -309,7 +308,6 @@ fn lowered<'g>(cx: &Cx<'g>, of: Of, args: &[Sym]) -> FnResult<E<'g>> {
     Ok(cx.tape.add_all(&totals))
 }
 
-/// [`log_density`] over the graph.
 fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     let (way, variance) = (alpha * from, sigma.square());
     let stretch = variance * t;
@@ -319,7 +317,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// [`known`] over the graph.
+/// Builds the function that [`known`] computes over the graph.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));
@@ -344,8 +342,7 @@ fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
             pieces.push(log_density_of([last, alpha, w, delta, sigma]) + weights);
             continue;
         }
-        // If the nondecision time may be longer than the earliest decision, no time precedes it, and a harmless time
-        // replaces it.
+        // If the nondecision time may be longer than the earliest decision, no time precedes it, and 1 replaces it.
         let none = earliest.le(zero);
         let high = match piece {
             Range::Before => none.select(cx.num(1.0), earliest),

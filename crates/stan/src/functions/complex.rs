@@ -1,4 +1,4 @@
-//! Complex numbers.
+//! Functions of complex numbers.
 
 use num_complex::Complex64;
 use rustfft::{FftDirection, FftPlanner};
@@ -76,7 +76,7 @@ fn to_complex(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// The discrete Fourier transform, in n log n operations for every n; the inverse divides by the length.
+/// Takes n log n operations for every n. The inverse divides by the length.
 fn transform(x: &[Complex64], direction: FftDirection) -> Vec<Complex64> {
     let mut out = x.to_vec();
     if !out.is_empty() {

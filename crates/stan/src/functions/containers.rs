@@ -1,4 +1,4 @@
-//! Building, reshaping and cutting containers.
+//! Functions that build, reshape and cut containers.
 
 use num_complex::Complex64;
 
@@ -180,7 +180,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("to_vector", Pure(|a| flat(a[0], Some(false)))),
 ];
 
-/// Rows and columns. A row vector counts as a row, and any other list as a column.
+/// A row vector is a row, and any other list is a column.
 fn extents(x: &Value) -> (usize, usize) {
     match x {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -217,7 +217,6 @@ fn allocate(elements: f64) -> FnResult<()> {
     check_bytes("the result", elements, 8, MAX_VALUE_BYTES)
 }
 
-/// A size to be allocated.
 fn count(x: &Value, what: &str) -> FnResult<usize> {
     let n = x.size_arg(what)?;
     allocate(n as f64)?;
@@ -257,7 +256,7 @@ fn linspaced(args: &[&Value]) -> FnResult<Vec<f64>> {
         .collect())
 }
 
-/// As in Stan, the step is rounded down, so that all steps are equal if possible.
+/// Implements `linspaced_int_array`. As in Stan, the step is rounded down, so that all steps are equal if possible.
 fn linspaced_int(args: &[&Value]) -> FnResult<Value> {
     let n = count(args[0], "linspaced_int_array: size")?;
     let (low, high) = (i64::from(args[1].int()?), i64::from(args[2].int()?));
@@ -372,7 +371,6 @@ fn append_array(args: &[&Value]) -> FnResult<Value> {
     })
 }
 
-/// Matrices side by side; vectors are columns here.
 fn append_col(args: &[&Value]) -> FnResult<Value> {
     match (args[0], args[1]) {
         (a, b) if is_row(a) && is_row(b) => {
@@ -398,7 +396,6 @@ fn append_col(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// The elements of both, in sequence, as a matrix.
 fn joined(a: &Value, b: &Value, rows: usize, cols: usize) -> FnResult<Value> {
     if a.has_complex() || b.has_complex() {
         let data = [complexes(a)?, complexes(b)?].concat();
@@ -433,7 +430,6 @@ fn is_column(x: &Value) -> bool {
     x.is_scalar() || matches!(x, Value::Vector(_) | Value::ComplexVector(_))
 }
 
-/// Matrices on top of each other, computed by joining their transposes side by side.
 fn append_row(args: &[&Value]) -> FnResult<Value> {
     let (a, b) = (args[0], args[1]);
     if is_column(a) && is_column(b) {
@@ -460,8 +456,8 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     crate::value::ops::transpose(&joined(&at, &bt, r.1, r.0 + c.0)?)
 }
 
-/// Elements column after column; nested arrays element after element. `row` says whether the result is a vector, a row
-/// vector or an array.
+/// Flattens matrices column after column, and nested arrays element after element. The result is an array if `row` is
+/// `None`, a row vector if it is true, and a vector otherwise.
 fn flat(x: &Value, row: Option<bool>) -> FnResult<Value> {
     fn all_ints(x: &Value) -> bool {
         match x {

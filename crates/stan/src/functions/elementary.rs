@@ -14,7 +14,7 @@ use crate::value::vectorise::map3;
 
 use Builtin::{Map, Map2, MapComplex, Operator, Pure};
 
-/// x log y, or 0 if both are 0
+/// Returns x log y, or 0 if both are 0.
 pub fn lmultiply(x: f64, y: f64) -> f64 {
     if x == 0.0 && y == 0.0 {
         0.0
@@ -35,7 +35,7 @@ fn fdim(x: f64, y: f64) -> f64 {
     }
 }
 
-/// pFq(a; b; z), or an error that names this function if it is undefined.
+/// pFq(a; b; z)
 fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     let value = special::hypergeometric(a, b, z, 0).value;
     if value.is_nan() {
@@ -46,7 +46,7 @@ fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     Ok(Value::Real(value))
 }
 
-/// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+/// (1 − z)⁻ᵃ, which is the sum of its binomial series for |z| < 1
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
     if z.abs() < 1.0 {
         (-a * (-z).ln_1p()).exp()
@@ -63,7 +63,6 @@ fn round(x: f64) -> f64 {
     x.round()
 }
 
-/// Functions of one number, of two, and constants.
 pub(super) const TABLE: &[NamedBuiltin] = &[
     ("Phi", Map(special::phi)),
     ("Phi_approx", Map(special::phi_approx)),
@@ -264,7 +263,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("not_a_number", Pure(|_| Ok(Value::Real(f64::NAN)))),
 ];
 
-/// `log10()` and `log2()` are constants without an argument and functions with one.
+/// Names such as `log10` are constants without an argument and functions with one.
 fn constant_or(
     args: &[&Value],
     constant: f64,
@@ -300,7 +299,7 @@ fn abs(args: &[&Value]) -> FnResult<Value> {
     walk(args[0])
 }
 
-/// x (x + step) … with n factors. For two `int`s the result is an `int`.
+/// Returns x (x + step) … with n factors. The result is an `int` if both arguments are.
 fn factorial(name: &str, args: &[&Value], step: f64) -> FnResult<Value> {
     let product = |x: f64, n: f64| (0..n as i32).map(|i| x + step * f64::from(i)).product();
     if let (Value::Int(x), Value::Int(n)) = (args[0], args[1]) {

@@ -65,7 +65,6 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
 
 type Points = Vec<Vec<f64>>;
 
-/// The points in `args`, as one list or two, and the remaining arguments.
 fn inputs<'a, 'v>(args: &'a [&'v Value]) -> FnResult<(Points, Points, &'a [&'v Value])> {
     let x = points(args[0])?;
     // A second list of points is an array with elements like those of the first. With vectors, an array of reals is the
@@ -124,7 +123,7 @@ fn matrix(x: &Points, y: &Points, f: impl Fn(&[f64], &[f64]) -> f64) -> FnResult
     })))
 }
 
-/// Kernels σ² k(d) of the distance d in units of one length-scale, or of one for each coordinate.
+/// σ² k(d), where the distance d is in units of one length scale, or of one length scale per coordinate
 fn scaled(name: &str, args: &[&Value], k: fn(f64) -> f64) -> FnResult<Value> {
     let (mut x, mut y, rest) = inputs(args)?;
     let sigma = number(name, "magnitude", rest.first(), true)?;

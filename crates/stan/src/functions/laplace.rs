@@ -1,5 +1,5 @@
-//! Laplace's approximation of latent Gaussian models: names, positions of arguments and settings of its functions, for
-//! both evaluators.
+//! Laplace's approximation of latent Gaussian models: the names of its functions, and the positions of their arguments
+//! and settings, for both evaluators.
 //!
 //! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ)
 //! dθ` is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian,
@@ -12,40 +12,39 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The observations, a function of θ.
+/// The distribution of the observations given θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
-    /// The passed function.
+    /// The function that the call passes.
     Passed,
-    /// A density of counts in the library, evaluated at `θ + mean`, where an index for each count selects the element.
-    /// It may have a vector of further parameters.
+    /// A density of counts in the library, evaluated at `θ + mean`. Each count has an index that selects its latent
+    /// variable. The density may take a vector of further parameters.
     Library {
-        /// The density.
+        /// The name of the density.
         density: &'static str,
-        /// Whether a vector before the mean selects its elements.
+        /// Whether the call has a vector of dispersions, before the mean, whose elements the index also selects.
         dispersed: bool,
     },
 }
 
-/// A function of the approximation.
+/// A function of the approximation, as described by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
     /// The likelihood of the observations.
     pub likelihood: Likelihood,
-    /// Whether the last arguments are settings.
     tuned: bool,
-    /// θ is drawn: `laplace_latent_…`.
+    /// Whether the function draws θ, as `laplace_latent_…` does.
     pub draws: bool,
 }
 
-/// A call's arguments.
+/// The arguments of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// The arguments of the passed function as a tuple, or those of a likelihood in the library.
+    /// The arguments of the passed function as a tuple, or the arguments of a likelihood in the library.
     pub likelihood: &'e [Expr],
-    /// Extent of the blocks on the Hessian's diagonal.
+    /// The extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
     /// The function that returns the covariance.
     pub covariance: &'e FunRef,
@@ -56,7 +55,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// The form of a function, if it belongs to the approximation.
+    /// Returns the form of a function, or `None` if the function does not belong to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -84,7 +83,7 @@ impl LaplaceForm {
         })
     }
 
-    /// The arguments of a checked call.
+    /// Assigns names to the arguments of a checked call.
     ///
     /// # Errors
     /// Fails if a function argument is missing.
@@ -125,20 +124,20 @@ impl LaplaceForm {
     }
 }
 
-/// The settings of the search for a mode.
+/// The settings of the search for the mode.
 #[derive(Clone, Debug)]
 pub struct LaplaceSettings {
-    /// Extent of the blocks on the Hessian's diagonal.
+    /// The extent of the blocks on the Hessian's diagonal.
     pub block: usize,
-    /// The equations of the mode, with this number of unknowns and without parameters.
+    /// The system of equations of the mode, with one unknown for each latent variable and without parameters.
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after the search reach rounding error.
+/// The smallest tolerance of the search. Two more steps after the search reduce the error to rounding.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
-    /// The settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
+    /// Reads the settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -199,7 +198,7 @@ impl LaplaceSettings {
     }
 }
 
-/// The number of latent variables of a square covariance matrix.
+/// Returns the number of latent variables, which is the extent of a square covariance matrix.
 ///
 /// # Errors
 /// Fails if the matrix is not square.
@@ -225,10 +224,10 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Positions, counted from 0, of the latent variables of the counts.
+/// Returns the position, counted from 0, of the latent variable that each count observes.
 ///
 /// # Errors
-/// Fails if their number differs from that of the counts, or one is out of range.
+/// Fails if their number differs from the number of counts, or one is out of range.
 pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {
@@ -249,7 +248,7 @@ pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult
     index.iter().enumerate().map(position).collect()
 }
 
-/// A density of the library by its name.
+/// Returns the library density with this name.
 ///
 /// # Errors
 /// Fails if the library has no such likelihood.
@@ -258,5 +257,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// Jitter in the test for a mode, relative to the mean variance of the prior.
+/// The jitter in the test for a mode, relative to the mean variance of the prior.
 pub const JITTER: f64 = 1e-8;

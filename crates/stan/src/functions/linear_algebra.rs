@@ -165,7 +165,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
         "mdivide_right_tri_low",
         Pure(|a| {
             let l = lower_triangle("mdivide_right_tri_low", a[1].matrix()?)?;
-            // x L = b: Lᵀ xᵀ = bᵀ
+            // x L = b is Lᵀ xᵀ = bᵀ.
             right(a[0], l.rows(), "mdivide_right_tri_low", |b| {
                 dense::solve_lower_transposed(&l, b)
             })
@@ -252,7 +252,6 @@ fn lower_triangle(name: &str, m: &Matrix) -> FnResult<Matrix> {
     ))
 }
 
-/// The numbers of a square matrix, and its extent.
 fn square(name: &str, m: &Value) -> FnResult<(Vec<Complex64>, usize)> {
     let m = match m {
         Value::ComplexMatrix(m) => m.clone(),
@@ -265,7 +264,6 @@ fn square(name: &str, m: &Value) -> FnResult<(Vec<Complex64>, usize)> {
     Ok((m.into_data(), n))
 }
 
-/// Eigenvalues and eigenvectors as values.
 fn spectrum(found: complex::Eigen) -> (Value, Value) {
     let n = found.values.len();
     (
@@ -289,7 +287,7 @@ fn general(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok(spectrum(found))
 }
 
-/// U and T with A = U T Uᴴ.
+/// A = U T Uᴴ
 fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     let (a, n) = square(name, m)?;
     let (u, t) = complex::schur(&a, n).ok_or_else(|| unfinished(name))?;
@@ -297,7 +295,6 @@ fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok((matrix(u), matrix(t)))
 }
 
-/// For a symmetric or Hermitian matrix.
 fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     if !matches!(m, Value::ComplexMatrix(_)) {
         let m = m.matrix()?;
@@ -323,7 +320,6 @@ fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok(spectrum(complex::eigen_hermitian(&a, n)))
 }
 
-/// U, singular values and V.
 fn svd(m: &Value) -> FnResult<(Value, Vec<f64>, Value)> {
     Ok(match m {
         Value::ComplexMatrix(m) => {
@@ -346,7 +342,6 @@ fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// `solve` of the columns of a vector or matrix.
 fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::Vector(x) => {
@@ -361,7 +356,6 @@ fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> F
     })
 }
 
-/// `solve` of the rows of a row vector or matrix.
 fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::RowVector(x) => {
@@ -376,7 +370,7 @@ fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> 
     })
 }
 
-/// Rejects orthogonal factors whose number of rows is so large that their square cannot be stored.
+/// The square of the number of rows must be small enough to be stored.
 fn check_full(name: &str, m: &Matrix) -> FnResult<()> {
     let elements = (m.rows() as f64).powi(2);
     check_bytes(&format!("{name}: the factor"), elements, 8, MAX_VALUE_BYTES)
@@ -411,7 +405,7 @@ fn matrix_power(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(result))
 }
 
-/// The Moore–Penrose inverse from the singular values.
+/// Computes the Moore–Penrose inverse from the singular values.
 fn generalized_inverse(args: &[&Value]) -> FnResult<Value> {
     let m = args[0].matrix()?;
     let (u, s, v) = dense::svd(m);

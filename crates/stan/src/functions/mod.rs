@@ -1,4 +1,4 @@
-//! Library functions of known values, one table from name to implementation.
+//! Library functions of known values, in tables from name to implementation.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use crate::program::BinaryOp;
 use crate::value::Value;
 use crate::value::error::{FnResult, check_terms};
 
-/// The terms of a density that a call keeps.
+/// The terms of a density to keep in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     constants: bool,
@@ -38,13 +38,13 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Every term.
+    /// Keeps every term.
     pub const ALL: Keep = Keep {
         constants: true,
         arguments: u32::MAX,
     };
 
-    /// The terms that depend on one of the arguments marked `true`. The others are additive constants.
+    /// Keeps the terms that depend on one of the arguments marked `true`. The others are additive constants.
     pub fn arguments(varies: impl Iterator<Item = bool>) -> Keep {
         let arguments = varies
             .take(32)
@@ -56,28 +56,28 @@ impl Keep {
         }
     }
 
-    /// A term that depends on no argument.
+    /// Returns `x`, a term that depends on no argument, or 0 if the call drops it.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// A term that depends on the arguments in `mask` (bit i: argument i).
+    /// Returns `x`, a term that depends on the arguments in `mask` (bit i is argument i), or 0 if the call drops it.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
 
-    /// Whether the call keeps terms that depend on no argument.
+    /// Returns whether the call keeps terms that depend on no argument.
     pub fn constants(self) -> bool {
         self.constants
     }
 
-    /// Whether the call keeps terms that depend on the arguments in `mask`.
+    /// Returns whether the call keeps terms that depend on the arguments in `mask`.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0
     }
 
-    /// The terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on which
-    /// argument i of the other depends.
+    /// Returns the terms to keep in another density that is called with functions of this density's arguments.
+    /// `masks[i]` are the arguments of this density on which argument i of the other depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -90,34 +90,37 @@ impl Keep {
     }
 }
 
-/// An implementation.
+/// The implementation of a library function.
 #[derive(Clone, Copy)]
 pub enum Builtin {
-    /// A function of one real, over containers.
+    /// A function of one real, applied to containers element by element.
     Map(fn(f64) -> f64),
-    /// A function of one real or complex number, over containers.
+    /// A function of one real or complex number, applied to containers element by element.
     MapComplex(fn(f64) -> f64, fn(Complex64) -> Complex64),
-    /// A function of two reals, over containers.
+    /// A function of two reals, applied to containers element by element.
     Map2(fn(f64, f64) -> f64),
-    /// An operator under another name.
+    /// An operator that can also be called as a function.
     Operator(BinaryOp),
     /// Any other function without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
-    /// A constraining transform, which gives the value and the log-Jacobian.
+    /// A constraining transform. It returns the value and the log-Jacobian.
     Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
-    /// A density with terms to keep or drop.
+    /// A density. It receives the terms to keep.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
-    /// A random number.
+    /// A function that draws random numbers.
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions with an argument that determines their number of terms, and the index of that argument.
+/// Functions whose number of terms depends on an argument, with the index of that argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
     ("beta_binomial_cdf", 1),
     ("beta_binomial_lccdf", 1),
     ("beta_binomial_lcdf", 1),
+    ("beta_neg_binomial_cdf", 0),
+    ("beta_neg_binomial_lccdf", 0),
+    ("beta_neg_binomial_lcdf", 0),
     ("falling_factorial", 1),
     ("lmgamma", 0),
     ("modified_bessel_first_kind", 0),
@@ -125,19 +128,19 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// The argument of a function that determines its number of terms.
+/// Returns the index of the argument that determines the number of terms of a function.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)
 }
 
-/// Rejects a call with too many terms for one step of an evaluation. `longest` is the largest of its arguments.
+/// Rejects a call with too many terms for one step of an evaluation. `longest` is the length of its longest argument.
 ///
 /// # Errors
-/// [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
+/// Fails with [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
 pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> {
     let counts = counts.numbers();
-    // A count applies to every element of the other arguments, or to its own.
+    // A count applies to every element of the other arguments, or to the element at its own position.
     let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
     check_terms(
         name,
@@ -145,19 +148,19 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
     )
 }
 
-/// Rejects a call with too many terms, if the function has an argument that determines its number of terms.
+/// Applies [`check_counts`] to a call if the function has an argument that determines its number of terms.
 ///
 /// # Errors
-/// Returns the errors of that function.
+/// Fails as [`check_counts`] does.
 pub fn check_call(name: &str, args: &[&Value]) -> FnResult<()> {
     let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
     counted(name).map_or(Ok(()), |at| check_counts(name, args[at], longest))
 }
 
-/// A name and its implementation.
+/// The name and the implementation of a library function.
 pub type NamedBuiltin = (&'static str, Builtin);
 
-/// All functions here.
+/// The tables of all functions of this module.
 pub const TABLES: &[&[NamedBuiltin]] = &[
     elementary::TABLE,
     complex::TABLE,

@@ -224,8 +224,8 @@ fn add_diag(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(m))
 }
 
-/// Dot products of the columns (or rows) of two containers of the same shape. For complex numbers, the first is
-/// conjugated.
+/// Returns the dot products of the columns (or rows) of two containers of the same shape. If they are complex, the
+/// first container is conjugated.
 fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     let as_matrix = |x: &Value| -> FnResult<Mat<Complex64>> {
         Ok(match x.map_complex(&|z| z)? {
@@ -268,7 +268,7 @@ fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     })
 }
 
-/// Rows (or columns) of a matrix times the elements of a vector.
+/// Multiplies the rows of a matrix by the elements of a vector if `rows` is true, and its columns otherwise.
 fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     let pick = |i: usize, j: usize| if rows { i } else { j };
     if m.has_complex() || d.has_complex() {
@@ -325,7 +325,8 @@ fn quad_form(name: &str, a: &Value, b: &Value, symmetric: bool) -> FnResult<Valu
     }
 }
 
-/// Values, columns and row starts (all from 1) of the elements that are not zero.
+/// Returns the values, columns and row starts of the elements that are not zero. Columns and row starts are counted
+/// from 1.
 fn csr(m: &Matrix) -> (Vec<f64>, Vec<i32>, Vec<i32>) {
     let (mut w, mut v, mut u) = (Vec::new(), Vec::new(), vec![1]);
     for i in 0..m.rows() {

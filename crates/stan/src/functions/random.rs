@@ -8,19 +8,19 @@ use crate::program::Span;
 /// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomUse {
-    /// Transformed data.
+    /// Random numbers of transformed data.
     TransformedData,
-    /// Generated quantities of one draw.
+    /// Random numbers of generated quantities, for one draw.
     GeneratedQuantities,
 }
 
-/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, together with
-/// the enclosing iterations and function calls. An evaluation reaches each address at most once.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): the location of an expression of the
+/// program, together with the enclosing iterations and function calls. An evaluation reaches each address at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
 impl Address {
-    /// The address within iteration `iteration` of a loop, or another counter.
+    /// Returns the address within iteration `iteration` of a loop or of another counter.
     pub fn iteration(self, iteration: u64) -> Address {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
         let mut x = self
@@ -32,22 +32,23 @@ impl Address {
         Address(x ^ (x >> 31))
     }
 
-    /// The address of `span` within this one.
+    /// Returns the address of `span` within this address.
     pub fn at(self, span: Span) -> Address {
         let file = self.iteration(u64::from(span.file.0));
         file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
     }
 }
 
-/// Random numbers that depend on (seed, purpose, index) and on the address of their call. One call does not change the
-/// numbers of others, so calls may be computed in any order, or skipped for a draw.
+/// A generator of random numbers that depend only on the seed, the purpose, the index of the draw, and the address of
+/// the call. A call does not change the numbers of other calls, so calls may be computed in any order, or skipped for a
+/// draw.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// The numbers of `index` for this purpose, before the first address.
+    /// Creates the generator of draw `index` for this purpose, before the first address.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -60,34 +61,34 @@ impl Draws {
         }
     }
 
-    /// Moves to the first number of an address.
+    /// Moves to the first number of `address`.
     pub fn go_to(&mut self, address: Address) {
         self.stream = self.stream.of_lane(address.0);
     }
 
-    /// A uniform number in (0, 1).
+    /// Draws from the uniform distribution on (0, 1).
     pub fn uniform(&mut self) -> f64 {
         let unit: f64 = self.sample(rand_distr::Open01);
         unit
     }
 
-    /// A standard normal number.
+    /// Draws from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         self.sample(StandardNormal)
     }
 
-    /// A standard exponential number.
+    /// Draws from the exponential distribution with rate 1.
     pub fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
-    /// A gamma number with this shape and rate 1. NaN if the shape is not positive.
+    /// Draws from the gamma distribution with this shape and rate 1. Returns NaN if the shape is not positive.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// The logarithm of a gamma number with this shape and rate 1, for shapes so small that the number itself may
-    /// underflow.
+    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1, for shapes so small that
+    /// the number itself may underflow.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -95,13 +96,13 @@ impl Draws {
         self.gamma(shape + 1.0).ln() + self.uniform().ln() / shape
     }
 
-    /// A beta number.
+    /// Draws from the beta distribution with shapes `a` and `b`.
     pub fn beta(&mut self, a: f64, b: f64) -> f64 {
         let (x, y) = (self.log_gamma(a), self.log_gamma(b));
         1.0 / (1.0 + (y - x).exp())
     }
 
-    /// A Poisson number, as a real; NaN if the rate is negative or beyond the ints.
+    /// Draws from the Poisson distribution, as a real. Returns NaN if the rate is negative or beyond the ints.
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -109,13 +110,13 @@ impl Draws {
         rand_distr::Poisson::new(rate).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// A binomial number.
+    /// Draws from the binomial distribution.
     pub fn binomial(&mut self, trials: f64, p: f64) -> f64 {
         rand_distr::Binomial::new(trials.max(0.0) as u64, p)
             .map_or(f64::NAN, |d| self.sample(d) as f64)
     }
 
-    /// An index from 0 with these weights, which sum to 1.
+    /// Draws an index, counted from 0, with these weights. The weights must sum to 1.
     pub fn categorical(&mut self, weights: &[f64]) -> usize {
         let u = self.uniform();
         let mut below = 0.0;
@@ -129,7 +130,7 @@ impl Draws {
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 
-    /// A random number from a distribution of the `rand_distr` crate.
+    /// Draws from a distribution of the `rand_distr` crate.
     pub fn sample<T>(&mut self, distribution: impl Distribution<T>) -> T {
         distribution.sample(&mut self.stream)
     }

@@ -282,7 +282,7 @@ fn squared_distance(args: &[&Value]) -> FnResult<f64> {
     Ok(a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum())
 }
 
-/// Σ aᵢ bᵢ. For complex vectors the first is conjugated.
+/// Σ aᵢ bᵢ. If the vectors are complex, the first one is conjugated.
 fn dot(a: &Value, b: &Value) -> FnResult<Value> {
     same_len("dot_product", a.len(), b.len())?;
     if a.has_complex() || b.has_complex() {

@@ -1,5 +1,5 @@
-//! Names, positions of arguments and settings of the library's solvers, for both evaluators. Positions are counted
-//! among the arguments after the passed function.
+//! The names of the library's solvers, and the positions of their arguments and settings, for both evaluators.
+//! Positions count the arguments after the passed function.
 
 use std::borrow::Cow;
 
@@ -8,69 +8,67 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver with this name.
+/// The solver that a function calls, and the positions of its arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// `ode_…` and `integrate_ode_…`
+    /// `ode_…` and `integrate_ode_…`.
     Ode(OdeForm),
-    /// `dae` and `dae_tol`
+    /// `dae` and `dae_tol`.
     Dae(DaeForm),
-    /// `solve_…` and `algebra_solver…`
+    /// `solve_…` and `algebra_solver…`.
     Root(RootForm),
-    /// `integrate_1d`
+    /// `integrate_1d`.
     Integral,
-    /// `map_rect`
+    /// `map_rect`.
     Map,
 }
 
-/// The position of the settings among the arguments.
 #[derive(Clone, Copy, Debug)]
 enum Settings {
-    /// No settings.
     Default,
-    /// Relative tolerance, absolute tolerance and limit on steps, which begin at this position.
+    /// The position of the relative tolerance, the absolute tolerance and the largest number of steps.
     Three(usize),
-    /// The settings of `ode_adjoint_tol_ctl`, which begin at this position.
+    /// The position of the settings of `ode_adjoint_tol_ctl`.
     Adjoint(usize),
 }
 
-/// A differential equation: initial states, initial time, output times, settings, further arguments.
+/// The arguments of a differential equation: initial states, initial time, output times, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct OdeForm {
     method: Method,
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// Position of the first argument of the right-hand side.
+    /// The position of the first argument of the right-hand side.
     pub rest: usize,
-    /// Number of further arguments, unless all remaining ones belong to the right-hand side.
+    /// The number of further arguments. `None` if all remaining arguments belong to the right-hand side.
     pub count: Option<usize>,
     /// Whether states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
-/// A differential-algebraic equation: initial states and derivatives, initial time, output times, settings, further
-/// arguments.
+/// The arguments of a differential-algebraic equation: initial states and derivatives, initial time, output times,
+/// settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
     ode: OdeForm,
-    /// Position of the first argument of the residuals.
+    /// The position of the first argument of the residuals.
     pub rest: usize,
 }
 
-/// A system of equations: the start of the search, settings, further arguments.
+/// The arguments of a system of equations: the start of the search, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// Position of the first argument of the system.
+    /// The position of the first argument of the system.
     pub rest: usize,
-    /// Number of further arguments, unless all remaining ones belong to the system.
+    /// The number of further arguments. `None` if all remaining arguments belong to the system.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
-    /// solver.
+    /// Returns the form of a function that is called with this number of arguments after the passed function, or `None`
+    /// if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -106,7 +104,7 @@ impl RootForm {
         }
     }
 
-    /// The system with its settings, which `value(position)` returns.
+    /// Creates the system. `value(position)` returns the values of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -160,8 +158,8 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of
-    /// parameters.
+    /// Creates the problem, whose residuals have the given number of parameters. `value(position)` returns the values
+    /// of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
@@ -217,7 +215,7 @@ impl OdeForm {
         let (method, tolerance, max_steps) = match family {
             "rk45" => (Method::DormandPrince, 1e-6, 1_000_000),
             "ckrk" => (Method::CashKarp, 1e-6, 1_000_000),
-            // Like Adams' methods for equations that are not stiff.
+            // Adams' methods are for equations that are not stiff, as is Dormand–Prince.
             "adams" => (Method::DormandPrince, 1e-10, 100_000_000),
             "bdf" => (Method::Radau, 1e-10, 100_000_000),
             "adjoint" => (Method::Radau, 1e-10, 100_000_000),
@@ -234,7 +232,7 @@ impl OdeForm {
         })
     }
 
-    /// The problem with its settings, which `value(position)` returns.
+    /// Creates the problem. `value(position)` returns the values of its settings.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -280,7 +278,7 @@ impl OdeForm {
                 }
                 ode.absolute = each;
                 ode.max_steps = steps(name, value(at + 6)?.real()?)?;
-                // 1 is Adams' method, 2 the one for stiff equations.
+                // 1 is Adams' method, and 2 is the method for stiff equations.
                 if value(at + 9)?.real()? == 1.0 {
                     ode.method = Method::DormandPrince;
                 }
@@ -315,7 +313,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
     }
 }
 
-/// Checks that times are finite and in order.
+/// Checks that `times` are finite, in order, and later than `start`.
 ///
 /// # Errors
 /// The error names the first value that is not finite.
@@ -344,7 +342,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// The tolerance of `integrate_1d`, if given.
+/// Returns the tolerance of `integrate_1d`, or the default if none is given.
 ///
 /// # Errors
 /// Fails if the tolerance is not positive.

@@ -10,7 +10,6 @@ use crate::value::{Mat, Value};
 
 use Builtin::{Constrain, Pure};
 
-/// The three functions of a transform.
 macro_rules! functions {
     ($($name:literal: $constrain:expr, $free:expr;)*) => {
         &[$(
@@ -68,7 +67,6 @@ fn affine(a: &[&Value]) -> FnResult<Transform> {
     Ok(Transform::OffsetMultiplier(bound(a[1])?, bound(a[2])?))
 }
 
-/// The numbers in the shape of `x`.
 fn like(x: &Value, numbers: &[f64]) -> FnResult<Value> {
     let at = Cell::new(0);
     x.map_real(&|_| {
@@ -116,7 +114,6 @@ fn violation(v: crate::transform::Violation) -> FnError {
     FnError::domain(format!("expected {}, found {}", v.expected, v.found))
 }
 
-/// `f` of every element below the arrays, and the sum of the log-Jacobians.
 fn each(x: &Value, f: &mut impl FnMut(&Value) -> FnResult<(Value, f64)>) -> FnResult<(Value, f64)> {
     match x {
         Value::Array(x) => {
@@ -166,7 +163,6 @@ fn constrain(
     ))
 }
 
-/// Vectors with `more` elements than coordinates.
 fn vector(a: &[&Value], t: &Transform, more: usize) -> FnResult<(Value, f64)> {
     each(a[0], &mut |z| {
         let z = z.slice()?;
@@ -174,7 +170,7 @@ fn vector(a: &[&Value], t: &Transform, more: usize) -> FnResult<(Value, f64)> {
     })
 }
 
-/// Vectors, or matrices with more rows and columns than their coordinates have.
+/// A matrix has `rows` more rows and `cols` more columns than its coordinates. A vector has `rows` more elements.
 fn matrix(a: &[&Value], t: &Transform, rows: usize, cols: usize) -> FnResult<(Value, f64)> {
     each(a[0], &mut |z| match z {
         Value::Matrix(m) => constrain(t, m.data(), m.rows() + rows, m.cols() + cols, false),
@@ -185,7 +181,6 @@ fn matrix(a: &[&Value], t: &Transform, rows: usize, cols: usize) -> FnResult<(Va
     })
 }
 
-/// Matrices of the size in the further arguments.
 fn sized(a: &[&Value], t: &Transform) -> FnResult<(Value, f64)> {
     let rows = a[1].size_arg("rows")?;
     let cols = a.get(2).map_or(Ok(rows), |n| n.size_arg("columns"))?;

@@ -9,51 +9,52 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input before its type is known from the program: a rectangular array of numbers or tuples.
+/// A named input: a rectangular array of numbers or tuples whose type the program has not yet determined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
-    /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, and a complex number
-    /// has a trailing dimension of length 2.
+    /// The lengths from the outermost list inwards. It is empty for a scalar. A matrix is a list of rows, and a
+    /// complex number has a trailing dimension of length 2.
     pub shape: &'a [usize],
     /// The elements in row-major order.
     pub elements: Elements<'a>,
 }
 
-/// Elements of an [`Input`].
+/// The elements of an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements<'a> {
     /// All numbers are written as integers, or the array is empty.
     Ints(&'a [i64]),
     /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// Components of a tuple. For an array of tuples, a component holds the values of all elements, with the array's
-    /// shape before its own.
+    /// The components of a tuple. For an array of tuples, a component contains the values of all elements, and the
+    /// array's shape comes before its own.
     Tuple(Vec<Input<'a>>),
 }
 
 /// A source of values for the data block.
 pub trait DataSource {
-    /// The value with this name.
+    /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Known names, for advice about missing ones.
+    /// Returns the known names, which messages about missing data mention.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Number of rows of the table whose columns are the values. The data may omit the sizes of its columns.
+    /// Returns the number of rows if the values are the columns of a table. The data may then omit the sizes of the
+    /// columns.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Location of a word, if the numbers with this name are codes of words. Such codes are valid as indices but not
-    /// in arithmetic.
+    /// Returns the source location of a word, if the numbers with this name are codes of words. Such codes are valid as
+    /// indices but not in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
 }
 
-/// No data, for programs that declare none.
+/// A source without data, for programs that declare none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoData;
 
@@ -63,17 +64,18 @@ impl DataSource for NoData {
     }
 }
 
-/// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
+/// Binds every declaration of the data block, in order. Checks that the data are present, and checks their shapes,
+/// types and constraints.
 ///
 /// # Errors
-/// An error of kind [`ErrorKind::Data`] at the declaration's name. One line states the variable and the expected and
-/// found types.
+/// Fails with [`ErrorKind::Data`] at the declaration's name. The message is one line and states the variable and the
+/// expected and found types.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
         let var = program.var(decl.var);
         let span = var.span;
-        // Sizes first, so that a declaration that can never match is rejected before its data are read.
+        // Sizes are evaluated first, so that a declaration that can never match is rejected before its data are read.
         let ty = machine.resolve(decl)?;
         let Some(input) = data.get(&var.name) else {
             if let Some(rows) = length_of_columns(program, decl, data) {
@@ -118,16 +120,16 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The number of rows of a table, if a declaration without a column of its own is the length of one that has a column.
+/// Returns the number of rows of a table for a declaration without a column of its own, if it is the length of a
+/// variable that has a column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration uses, or the one of them that was probably meant.
+/// Lists the names in the data that no declaration uses, or only the one that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
-    /// Names that are listed.
     const SHOWN: usize = 6;
     let asked = |name: &str| {
         program
@@ -193,7 +195,7 @@ fn build(
     })
 }
 
-/// Extents of a value in the data: arrays first, then vectors and matrices, then 2 for a complex number.
+/// Array extents come first, followed by those of vectors and matrices, and 2 for a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {
@@ -202,7 +204,7 @@ fn input_dims(ty: &Sized) -> Vec<usize> {
     dims
 }
 
-/// `[2,1]`: the index of element `at` in row-major order.
+/// Returns the index of element `at` in row-major order, such as `[2,1]`.
 fn row_major_name(dims: &[usize], at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -221,7 +223,6 @@ fn row_major_name(dims: &[usize], at: usize) -> String {
     format!("[{}]", path.join(","))
 }
 
-/// Whether the input has the shape of `ty` below the dimensions in `prefix`.
 fn check_shape(ty: &Sized, input: &Input<'_>, prefix: &mut Vec<usize>) -> Result<(), String> {
     let depth = prefix.len();
     let (arrays, inner) = ty.unwind();
@@ -285,7 +286,7 @@ enum Problem {
     Missing,
 }
 
-/// The value of element number `k` (row-major) of the arrays around `ty`.
+/// `k` is the number, in row-major order, of the element of the arrays around `ty`.
 fn fill(ty: &Sized, input: &Input<'_>, k: usize) -> Result<Value, Problem> {
     let matrix = |rows: usize, cols: usize| (k * rows * cols, rows * cols);
     Ok(match ty {

@@ -1,4 +1,4 @@
-//! Declarations: evaluates their sizes and bounds, and checks values against them.
+//! Evaluates the sizes and bounds of declarations, and checks values against them.
 
 use super::machine::Machine;
 use crate::program::{Constraint, Decl, Expr, SizedType, Span};
@@ -9,7 +9,7 @@ use crate::value::shape::{element_name, extents, leaves};
 use crate::value::sized::{Sized, parts, shape_only};
 
 impl Machine<'_> {
-    /// The constraint with its bounds evaluated.
+    /// Evaluates the bounds of a constraint.
     ///
     /// # Errors
     /// Returns any error of evaluating a bound.
@@ -42,8 +42,8 @@ impl Machine<'_> {
     /// Checks that `value` satisfies the constraint of its declaration.
     ///
     /// # Errors
-    /// An error of kind `kind` at `span` if the value violates the constraint. The message states the variable and
-    /// the expected and found values.
+    /// Fails with kind `kind` at `span` if the value violates the constraint. The message states the variable and the
+    /// expected and found values.
     pub fn check_declared(
         &mut self,
         decl: &Decl,
@@ -117,7 +117,7 @@ impl Machine<'_> {
 }
 
 impl Machine<'_> {
-    /// The type of a declaration with its sizes evaluated.
+    /// Evaluates the sizes of a declaration.
     ///
     /// # Errors
     /// Fails if a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
@@ -138,7 +138,6 @@ impl Machine<'_> {
         Ok(ty)
     }
 
-    /// `outer` is the number of copies in the enclosing arrays.
     fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
         Ok(match ty {
             SizedType::Int => Sized::Int,
@@ -165,7 +164,7 @@ impl Machine<'_> {
                     _ => size_of::<Value>(),
                 };
                 let n = self.extent(n, outer, bytes, name)?;
-                // Inner sizes are evaluated, and checked, even if there are no elements.
+                // Inner sizes are evaluated and checked even if there are no elements.
                 let inner = self.resolve_type(inner, outer * n as f64, name)?;
                 Sized::Array(n, Box::new(inner))
             }

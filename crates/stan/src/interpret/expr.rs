@@ -1,4 +1,4 @@
-//! Evaluation of expressions.
+//! Evaluates expressions.
 
 use num_complex::Complex64;
 
@@ -17,10 +17,10 @@ use crate::value::ops;
 use crate::value::{Mat, Operand, Value};
 
 impl Machine<'_> {
-    /// The value of an expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
-    /// Returns any error of the evaluation, at the innermost expression.
+    /// Returns any error of the evaluation, located at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // Cheap leaves do not need the depth guard.
         match &expr.kind {
@@ -109,18 +109,15 @@ impl Machine<'_> {
         Ok(Operand::Owned(value))
     }
 
-    /// The values of several expressions, in order.
     pub(super) fn eval_all(&mut self, exprs: &[Expr]) -> Eval<Vec<Operand>> {
         exprs.iter().map(|e| self.eval(e)).collect()
     }
 
-    /// Whether a condition holds.
     pub(super) fn eval_condition(&mut self, expr: &Expr) -> Eval<bool> {
         let value = self.eval(expr)?;
         value.real().map(|x| x != 0.0).map_err(|e| e.at(expr.span))
     }
 
-    /// The value of an `int` expression.
     pub(super) fn eval_int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.eval(expr)?;
         value.int().map_err(|e| e.at(expr.span))
@@ -144,7 +141,6 @@ impl Machine<'_> {
         }
     }
 
-    /// The values of indices.
     pub(super) fn eval_indices(&mut self, indices: &[Index]) -> Eval<Vec<Idx>> {
         indices
             .iter()
@@ -180,8 +176,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a function with evaluated arguments. With `drop`, a density omits terms that depend only on arguments with
-    /// level data.
+    /// If `drop` is true, a density omits terms that depend only on arguments of level data.
     pub(super) fn apply(
         &mut self,
         callee: Callee,
@@ -232,7 +227,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a user function; `None` from a void one.
     pub(super) fn call_user(
         &mut self,
         id: FunId,

@@ -1,4 +1,4 @@
-//! Functions with function arguments.
+//! Calls functions that take functions as arguments.
 
 use std::cell::Cell;
 
@@ -9,7 +9,6 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 use crate::value::error::{Eval, FnError};
 use crate::value::{Operand, Value};
 
-/// Calls a library function that takes a function, which is the first of `args`.
 pub(crate) fn call(
     machine: &mut Machine<'_>,
     id: BuiltinId,
@@ -49,7 +48,6 @@ pub(crate) fn call(
     }
 }
 
-/// Calls the function passed.
 pub(super) fn invoke(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -62,7 +60,7 @@ pub(super) fn invoke(
         .map(Operand::into_value)
 }
 
-/// The partial sum over the whole list at once.
+/// `reduce_sum` is evaluated as one partial sum over the whole list.
 fn reduce_sum(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -79,7 +77,6 @@ fn reduce_sum(
     invoke(machine, function, values, span)
 }
 
-/// The results of all jobs, concatenated.
 fn map_rect(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -110,7 +107,7 @@ fn map_rect(
     Ok(Value::Vector(out))
 }
 
-/// ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
+/// Computes ∫ f(x, xc, θ, data) dx by the double exponential rule. The interval may be infinite.
 fn integrate(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -146,11 +143,11 @@ fn integrate(
             (false, false) => (s.sinh(), c * s.cosh(), f64::NAN),
         }
     };
-    // The integral of the absolute value, but for the step.
+    // The integral of the absolute value, divided by the step
     let mass = Cell::new(0.0);
     let mut value = |t: f64| -> Eval<f64> {
         let (x, weight, xc) = node(t);
-        // On infinite intervals the nodes end while powers of them are still finite.
+        // On infinite intervals the nodes end while their powers are still finite.
         let far = !(a.is_finite() && b.is_finite()) && x.abs() > 1e50;
         if far || !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
             return Ok(0.0);

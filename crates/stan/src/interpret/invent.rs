@@ -1,4 +1,4 @@
-//! Made-up data: values that satisfy the declarations of the data block, for analysing programs without data.
+//! Makes up data that satisfy the declarations of the data block, for analysing programs without data.
 
 use super::machine::Machine;
 use super::model::constrained;
@@ -11,10 +11,9 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` without tighter bounds, and therefore of most sizes. Arrays of ints count from 1 to
-    /// this number.
+    /// The value of every `int` without tighter bounds, and therefore of most sizes. Arrays of ints count from 1 to it.
     pub size: i32,
-    /// Whether ints between two bounds take the upper bound, which turns switches on, or the lower bound.
+    /// Whether ints between two bounds take the upper bound, which turns switches on, instead of the lower bound.
     pub high: bool,
     /// Whether a single int without bounds is 0. Sizes usually have bounds, whereas switches such as brms's
     /// `prior_only` have none.
@@ -75,7 +74,7 @@ fn ints(machine: &mut Machine<'_>, part: &Part<'_>, what: Invention) -> Eval<Vec
     Ok((0..count).map(of).collect())
 }
 
-/// Numbers that increase within their bounds.
+/// The numbers increase within their bounds.
 fn reals(machine: &mut Machine<'_>, part: &Part<'_>) -> Eval<Vec<f64>> {
     let transform = machine.transform(part.constraint)?;
     let count = part.ty.scalars() * if part.ty.is_complex() { 2 } else { 1 };

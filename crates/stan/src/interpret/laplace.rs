@@ -1,5 +1,5 @@
-//! Laplace's approximation of latent Gaussian models with interpreted functions. Derivatives with respect to the latent
-//! variables are central differences of eighth order.
+//! Computes Laplace's approximation of latent Gaussian models with interpreted functions. Derivatives with respect to
+//! the latent variables are central differences of eighth order.
 
 use jensen_math::dense;
 use jensen_math::solvers::{Point, System};
@@ -15,19 +15,20 @@ use crate::program::{BuiltinId, Expr, FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, FnResult};
 use crate::value::{Matrix, Operand, Value};
 
-/// Weights of differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// Weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
+/// Weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
+/// Weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// A step relative to the scale of the posterior, for which truncation and rounding errors both leave ten digits.
+/// The step of the differences, relative to the scale of the posterior. Truncation and rounding errors then both leave
+/// ten digits.
 const STEP: f64 = 0.02;
 
-/// The data at which the likelihood of a call is evaluated.
 enum Observations<'a> {
-    /// The passed function, and its arguments after θ.
     Passed(&'a FunRef, Vec<Operand>),
-    /// A library density with its counts, the positions of their latent variables, the mean at these, and further
+    /// A library density with its counts, the positions of their latent variables, the mean there, and further
     /// arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
@@ -36,11 +37,10 @@ struct Latent<'a, 'm> {
     machine: &'a mut Machine<'m>,
     observations: Observations<'a>,
     span: Span,
-    /// The prior's covariance, column-major.
+    /// The covariance of the prior, column-major.
     covariance: Vec<f64>,
     n: usize,
     block: usize,
-    /// Steps of differences.
     steps: Vec<f64>,
     error: Option<Box<EvalError>>,
 }
@@ -64,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// The log density of the observations; NaN if the likelihood rejects or is not finite.
+    /// NaN if the likelihood rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -80,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// First and second derivatives along a direction that moves these variables by these steps.
+    /// Returns the first and second derivatives along a direction that moves the given variables by the given steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();
@@ -98,7 +98,7 @@ impl Latent<'_, '_> {
         (first, second)
     }
 
-    /// The gradient and the diagonal of the Hessian.
+    /// Returns the gradient and the diagonal of the Hessian.
     fn slopes(&mut self, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let centre = self.value(theta);
         (0..self.n)
@@ -110,7 +110,7 @@ impl Latent<'_, '_> {
             .unzip()
     }
 
-    /// `W = −∂²ll` in blocks, column-major. It also adapts the difference steps to the scale of W.
+    /// Returns `W = −∂²ll` in blocks, column-major. Also adapts the steps of the differences to the scale of W.
     fn curvature(&mut self, theta: &[f64]) -> Vec<f64> {
         let n = self.n;
         let centre = self.value(theta);
@@ -135,7 +135,6 @@ impl Latent<'_, '_> {
         w
     }
 
-    /// `K x` for columns of x.
     fn times_covariance(&self, x: &[f64]) -> Vec<f64> {
         let n = self.n;
         let mut out = vec![0.0; x.len()];
@@ -170,7 +169,6 @@ impl System for Latent<'_, '_> {
     }
 }
 
-/// Arguments of the call, evaluated.
 fn entries(value: Operand, span: Span) -> Eval<Vec<Operand>> {
     match value.into_value() {
         Value::Tuple(entries) => Ok(entries.into_iter().map(Operand::Owned).collect()),
@@ -218,7 +216,6 @@ fn observations<'e>(
     ))
 }
 
-/// The value of a call: the marginal log density, or a draw of the latent variables.
 pub(super) fn call(
     machine: &mut Machine<'_>,
     (name, form): (&'static str, LaplaceForm),
@@ -264,7 +261,7 @@ pub(super) fn call(
     let mut theta = vec![0.0; n];
     settings.root.solve(&mut system, &start, 1, &mut theta);
     let w = system.curvature(&theta);
-    // Now with steps that fit the mode.
+    // The steps now fit the mode.
     let w = if w.iter().all(|w| w.is_finite()) {
         system.curvature(&theta)
     } else {
@@ -307,7 +304,7 @@ pub(super) fn call(
     )
 }
 
-/// Whether `K + KWK`, which is congruent to `K⁻¹ + W`, is positive definite.
+/// Checks that `K + KWK`, which is congruent to `K⁻¹ + W`, is positive definite.
 fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnResult<()> {
     let size: f64 = (0..n).map(|i| covariance[i * (n + 1)]).sum();
     let mut both = covariance.to_vec();
@@ -327,7 +324,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// θ̂ and a normal draw with this covariance, which may be singular because of rounding.
+/// The covariance may be singular because of rounding.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

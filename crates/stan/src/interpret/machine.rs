@@ -7,23 +7,22 @@ use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};
 
-/// Values of the variables, by [`VarId`]; `None` if the declaration has not been executed.
+/// The values of the variables, indexed by [`VarId`]. A variable whose declaration has not been executed is `None`.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
-/// Receives the output of `print`, one line at a time.
+/// A function that receives the output of `print`, one line at a time.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
-/// Evaluates expressions and statements of one program; see [`Machine::new`].
+/// An evaluator of the expressions and statements of one program. See [`Machine::new`].
 pub struct Machine<'m> {
     pub(super) program: &'m Program,
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
     pub(super) halt: Halt,
-    /// Work since the last check of the interrupt.
     work: u64,
-    /// Values of the variables.
+    /// The values of the variables.
     pub slots: Slots,
-    /// The log density so far.
+    /// The current value of the log density.
     pub target: f64,
     /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
@@ -31,22 +30,21 @@ pub struct Machine<'m> {
     /// parameter. Stan itself may drop more in the body of a function that is called with data for an argument that is
     /// not declared `data`.
     pub drop_constants: bool,
-    /// Random numbers, if the program may draw them.
+    /// The stream of random numbers, if the program may draw them.
     pub rng: Option<Draws>,
-    /// The current address, for random numbers.
     pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// Work between two checks of the interrupt, which takes some hundred microseconds.
+/// The work between two checks of the interrupt. It takes some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's
-    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
-    /// are no random numbers. The fields can change these defaults.
+    /// Creates a machine for `program` with the variables in `slots`. `locals` are the program's
+    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and
+    /// there are no random numbers. Set the fields to change this.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],
@@ -72,12 +70,12 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Sets an external interrupt.
+    /// Sets an external interrupt of the evaluation.
     pub fn with_halt(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }
 
-    /// Counts work, such as visited elements, and occasionally checks the interrupt.
+    /// `amount` counts units of work such as visited elements. The interrupt is checked occasionally.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {
@@ -87,7 +85,6 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Counts one step.
     pub(super) fn step(&mut self, span: Span) -> Eval<()> {
         self.work(1, span)?;
         self.steps += 1;
@@ -101,7 +98,6 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Runs `body` one level deeper.
     pub(super) fn nested<T>(
         &mut self,
         span: Span,
@@ -120,14 +116,12 @@ impl<'m> Machine<'m> {
         result
     }
 
-    /// The value of a variable.
     pub(super) fn variable(&self, var: VarId, span: Span) -> Eval<&Arc<Value>> {
         self.slots[var.0 as usize].as_ref().ok_or_else(|| {
             FnError::invalid(format!("`{}` has no value yet", self.program.var(var).name)).at(span)
         })
     }
 
-    /// The source text of a span, for messages.
     pub(super) fn snippet(&self, span: Span) -> &'m str {
         let text = self
             .program

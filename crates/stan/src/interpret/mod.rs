@@ -6,7 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `bind`, `constraint` | data, declared types and their constraints |
-//! | `invent` | made-up data, for programs that are looked at without any |
+//! | `invent` | made-up data, for programs that are analysed without data |
 //! | `machine`, `expr`, `stmt`, `higher_order` | the evaluator |
 //! | `solvers` | differential equations and systems of equations |
 //! | `model` | a program with its data as a density and a posterior |

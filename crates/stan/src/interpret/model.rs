@@ -1,4 +1,4 @@
-//! A program with its data: log density, constrained values, generated quantities.
+//! Binds a program to data, and computes its log density, constrained values and generated quantities.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 use crate::value::shape::element_name;
 use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
-/// Binds programs to data.
+/// An interpreter, which binds programs to their data.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
-    /// Limits of an evaluation.
+    /// The limits of every evaluation.
     pub limits: Limits,
-    /// Seed of the random numbers in transformed data.
+    /// The seed of the random numbers in transformed data.
     pub seed: u64,
-    /// Interrupts binding and every later evaluation of the bound model.
+    /// The interrupt of binding and of every later evaluation of the bound model.
     pub halt: Halt,
 }
 
@@ -42,7 +42,7 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// Binds made-up data.
+    /// Binds made-up data, as `invent_data` creates them.
     ///
     /// # Errors
     /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
@@ -84,8 +84,7 @@ impl Interpreter {
         }
         model.slots = std::mem::take(&mut machine.slots);
         model.locals = locals;
-        // The transforms of an arbitrary point determine the number of coordinates, because it does not depend on
-        // bounds.
+        // The number of coordinates does not depend on bounds, so the transforms at an arbitrary point determine it.
         model.dim = program
             .parameters
             .iter()
@@ -99,7 +98,6 @@ impl Interpreter {
     }
 }
 
-/// Coordinates of one part of a parameter.
 pub(super) fn coordinates(part: &Part<'_>) -> usize {
     let (dims, leaf) = part.ty.unwind();
     let (rows, cols) = leaf.leaf_extents();
@@ -107,7 +105,6 @@ pub(super) fn coordinates(part: &Part<'_>) -> usize {
     dims.iter().product::<usize>() * each
 }
 
-/// Top-level declarations with their sizes.
 fn outputs(machine: &mut Machine<'_>, stmts: &[Stmt]) -> Eval<Vec<(VarId, Sized)>> {
     declarations(stmts)
         .map(|(decl, _)| Ok((decl.var, machine.resolve(decl)?)))
@@ -121,7 +118,6 @@ fn declarations(stmts: &[Stmt]) -> impl Iterator<Item = (&Decl, Span)> {
     })
 }
 
-/// Checks the constraints of the block's variables.
 fn check_block(machine: &mut Machine<'_>, stmts: &[Stmt], kind: ErrorKind) -> Eval<()> {
     for (decl, _) in declarations(stmts) {
         if let Some(value) = machine.slots[decl.var.0 as usize].clone() {
@@ -143,13 +139,14 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// Variables that are not reported. By default all variables are reported.
+    /// One flag per variable of the report, or empty if no variable is left out.
     left_out: Vec<bool>,
     dim: usize,
 }
 
 impl BoundModel {
-    /// Reports only the requested variables. If they include no generated quantities, the model does not compute any.
+    /// Restricts the report to the wanted variables. If they include no generated quantities, the model does not
+    /// compute any.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -158,38 +155,38 @@ impl BoundModel {
         self
     }
 
-    /// Whether to report generated quantities, including the output and rejections of their block.
+    /// Returns whether generated quantities are reported. If they are not, their block neither prints nor rejects.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Values of data and transformed data, by [`VarId`]; `None` for every other variable.
+    /// Returns the values of data and transformed data, indexed by [`VarId`]. All other variables are `None`.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// The parameters, in order, with their sizes.
+    /// Returns the parameters, in order, with their sizes.
     pub fn parameters(&self) -> &[(VarId, Sized)] {
         &self.parameters
     }
 
-    /// The value of a data or transformed data variable.
+    /// Returns the value of a variable of the data or transformed data.
     pub fn value(&self, var: VarId) -> Option<&Value> {
         self.slots[var.0 as usize].as_deref()
     }
 
-    /// Number of unconstrained coordinates.
+    /// Returns the number of unconstrained coordinates.
     pub fn unconstrained_dim(&self) -> usize {
         self.dim
     }
 
-    /// A machine with data and transformed data.
+    /// Creates a machine with the values of data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -201,13 +198,13 @@ impl BoundModel {
         .with_halt(self.halt.clone())
     }
 
-    /// The external interrupt of its evaluations.
+    /// Returns the external interrupt of the evaluations.
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
 
-    /// The log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`, without
-    /// the additive constants of `~` and `_lupdf` if `propto`.
+    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, it includes the log-Jacobians
+    /// of the transforms. If `propto` is true, it omits the additive constants of `~` and `_lupdf`.
     ///
     /// # Errors
     /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
@@ -215,10 +212,10 @@ impl BoundModel {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// Like [`BoundModel::log_density`], but sends the output of `print` to `sink`.
+    /// Returns the log density as [`BoundModel::log_density`] does, and sends the output of `print` to `sink`.
     ///
     /// # Errors
-    /// Fails as that function does.
+    /// Fails as [`BoundModel::log_density`] does.
     pub fn log_density_with(
         &self,
         z: &[f64],
@@ -273,7 +270,6 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The relation of each coordinate to its reported value, at the current parameters.
     fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
         let mut scales = Vec::with_capacity(self.dim);
         for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
@@ -299,7 +295,7 @@ impl BoundModel {
         ]
     }
 
-    /// The variables of the program, reported or not.
+    /// Returns all variables of the program, reported or not.
     pub fn all_variables(&self) -> Vec<Variable> {
         self.all_parts().map(|part| self.variable(part)).collect()
     }
@@ -330,7 +326,6 @@ impl BoundModel {
         }
     }
 
-    /// Every reported part in order, with the variable to which it belongs.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         let wanted = |at: usize| self.left_out.get(at) != Some(&true);
         let all = self.all_parts().enumerate();
@@ -348,7 +343,8 @@ impl BoundModel {
             })
     }
 
-    /// Like [`Posterior::constrain`], but reports the location of errors and sends the output of `print` to `sink`.
+    /// Computes the values of [`Posterior::constrain`], reports the location of errors, and sends the output of `print`
+    /// to `sink`.
     ///
     /// # Errors
     /// Fails if the model rejects the point or fails.
@@ -390,7 +386,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The message with `file:line:column` before it.
+    /// Returns the message of an error, preceded by `file:line:column`.
     pub fn locate(&self, error: &EvalError) -> String {
         let location = self.program.location(error.span);
         format!(
@@ -400,10 +396,9 @@ impl BoundModel {
         )
     }
 
-    /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
-    /// subject or the data contain no NaN.
+    /// Returns an addition to a message about NaN, which names the NaN elements of the data. It is empty if the message
+    /// has another subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
-        /// Number of elements that a message names.
         const NAMED: usize = 3;
         if !message.contains("NaN") {
             return String::new();
@@ -435,7 +430,7 @@ impl BoundModel {
     }
 }
 
-/// Constrained numbers of a part, in storage order, and the log-Jacobian.
+/// The numbers are in storage order. The last result is the log-Jacobian.
 pub(super) fn constrained(
     machine: &mut Machine<'_>,
     part: &Part<'_>,
@@ -483,12 +478,12 @@ impl Posterior for BoundModel {
                 }
                 for e in 0..each {
                     let mut index = path.clone();
-                    // A complex number has two coordinates, which are called by its parts.
+                    // A complex number has two coordinates, which are named after its parts.
                     let (e, rows, unit) = match part.ty.is_complex() {
                         true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
                         false => (e, rows, ""),
                     };
-                    // Coordinates of elements have their index, and others are numbered.
+                    // Coordinates of elements have the index of their element, and others are numbered.
                     match leaf {
                         Sized::Real | Sized::Int | Sized::Complex => {}
                         Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
@@ -531,11 +526,11 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// Like [`Posterior::unconstrain`], but with `partial`, parameters without a value in `lookup` are at the origin of
-    /// the unconstrained scale.
+    /// Computes the unconstrained point as [`Posterior::unconstrain`] does. If `partial` is true, parameters without a
+    /// value in `lookup` are at the origin of the unconstrained scale.
     ///
     /// # Errors
-    /// Returns the errors of that function.
+    /// Fails as [`Posterior::unconstrain`] does.
     pub fn unconstrain_some(
         &self,
         lookup: &Unconstrained<'_>,
@@ -620,9 +615,9 @@ fn unconstrained(
     Ok(())
 }
 
-/// Numbers given in column-major order over all dimensions, in storage order.
+/// Converts numbers from column-major order over all dimensions to storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
-    // The numbers 0, 1, … in storage order, read in column-major order, show the origin of each.
+    // The numbers 0, 1, … in storage order, read in column-major order, give the source of each position.
     let count = ty.scalars();
     let mut order = Vec::with_capacity(count);
     let index_like = match ty.unwind() {

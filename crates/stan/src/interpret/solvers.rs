@@ -1,4 +1,4 @@
-//! Differential equations and systems of equations with interpreted functions.
+//! Solves differential equations and systems of equations with interpreted functions.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,6 @@ use crate::program::{FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 use crate::value::{Operand, Value};
 
-/// A function of the program as the rates of a solver, for one lane.
 struct Interpreted<'a, 'm> {
     machine: &'a mut Machine<'m>,
     function: &'a FunRef,
@@ -22,7 +21,6 @@ struct Interpreted<'a, 'm> {
     clocked: bool,
     /// Whether the derivatives with respect to time follow the states and the function returns residuals.
     implicit: bool,
-    /// States are an array.
     arrays: bool,
     /// The error that ended the evaluation. The solver sees a rejection as NaN, and may step around it.
     error: Option<Box<EvalError>>,
@@ -64,7 +62,6 @@ impl Interpreted<'_, '_> {
     }
 }
 
-/// The error of a function that returns a wrong number of values for its states.
 fn wrong_size(name: &str, found: usize, expected: usize) -> FnError {
     FnError::invalid(format!(
         "{name}: the function returns {found} values for {expected} states"
@@ -90,7 +87,6 @@ fn rest(values: &[Operand], from: usize, count: Option<usize>) -> Vec<Operand> {
     rest.take(count.unwrap_or(usize::MAX)).collect()
 }
 
-/// The states at the output times.
 pub(super) fn ode(
     machine: &mut Machine<'_>,
     (function, name): (&FunRef, &'static str),
@@ -137,7 +133,6 @@ pub(super) fn ode(
     Ok(Value::Array(out.chunks(ode.states).map(state).collect()))
 }
 
-/// The states at the output times of a differential-algebraic equation.
 pub(super) fn dae(
     machine: &mut Machine<'_>,
     (function, name): (&FunRef, &'static str),
@@ -176,7 +171,6 @@ pub(super) fn dae(
     Ok(Value::Array(out.chunks(ode.states).map(state).collect()))
 }
 
-/// The solution of one draw.
 fn solved(mut system: Interpreted<'_, '_>, ode: &Ode, x: Arguments<'_>) -> Eval<Vec<f64>> {
     let (name, span) = (system.name, system.span);
     let mut out = vec![0.0; ode.results()];
@@ -203,7 +197,6 @@ fn solved(mut system: Interpreted<'_, '_>, ode: &Ode, x: Arguments<'_>) -> Eval<
     Ok(out)
 }
 
-/// A root of a system of equations.
 pub(super) fn root(
     machine: &mut Machine<'_>,
     (function, name): (&FunRef, &'static str),

@@ -1,4 +1,4 @@
-//! Execution of statements.
+//! Executes statements.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
 use crate::value::{Operand, Value};
 
-/// Largest number of bytes of one message.
+/// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
 /// A message, truncated with `…` if it is longer than [`MESSAGE`].
@@ -37,7 +37,6 @@ impl Write for Short {
     }
 }
 
-/// The flow of control after a statement.
 enum Flow {
     Next,
     Break,
@@ -46,7 +45,7 @@ enum Flow {
 }
 
 impl Machine<'_> {
-    /// Runs statements. Their declarations stay in scope.
+    /// Runs statements. Their declarations remain in scope.
     ///
     /// # Errors
     /// Returns any error of the evaluation.
@@ -54,7 +53,6 @@ impl Machine<'_> {
         self.exec_all(stmts).map(|_| ())
     }
 
-    /// Runs a function's body and returns its value.
     pub(super) fn run_body(&mut self, stmts: &[Stmt]) -> Eval<Option<Value>> {
         Ok(match self.exec_all(stmts)? {
             Flow::Return(value) => value,
@@ -168,7 +166,6 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// Runs a loop until it has no further iteration.
     fn iterations(
         &mut self,
         mut iteration: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>,
@@ -189,7 +186,6 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// Runs an iteration with the next value of the loop variable, if there is one.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);
@@ -206,7 +202,6 @@ impl Machine<'_> {
         Ok(value.numbers().iter().sum())
     }
 
-    /// Runs one declaration.
     pub(super) fn declare(&mut self, decl: &Decl, span: Span) -> Eval<()> {
         let ty = self.resolve(decl)?;
         let value = match &decl.init {
@@ -318,7 +313,7 @@ impl Machine<'_> {
     fn message(&mut self, parts: &[Message]) -> Eval<String> {
         let mut text = Short::default();
         for part in parts {
-            // Elements beyond its length are omitted.
+            // The message omits elements beyond its largest length.
             let _ = match part {
                 Message::Text(s) => text.write_str(s),
                 Message::Value(e) => {
@@ -365,7 +360,7 @@ impl Machine<'_> {
             Callee::Builtin(id) => id.name().ends_with("_lpmf"),
             Callee::User(id) => self.program.function(id).kind == FunctionKind::Lpmf,
         };
-        // The mass at an int's lower bound is kept.
+        // The mass at the lower bound of an `int` is kept.
         let lower = lower.map(|l| match *l {
             Value::Int(i) if discrete => Operand::Owned(Value::Int(i.saturating_sub(1))),
             _ => l,
@@ -405,7 +400,6 @@ impl Machine<'_> {
     }
 }
 
-/// Element `n` of a container, or the scalar itself.
 fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
     if arg.is_scalar() {
         return Ok(arg.clone());
@@ -419,7 +413,6 @@ fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
         .ok_or_else(|| FnError::invalid("truncation: sizes of the arguments do not match"))
 }
 
-/// The elements that `for (x in container)` visits.
 fn each(container: &Value) -> Vec<Value> {
     match container {
         Value::Array(x) => x.clone(),

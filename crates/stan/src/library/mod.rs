@@ -1,4 +1,4 @@
-//! The library of the language. It maps a function's identity to the code that computes it from known values.
+//! Maps the identity of each library function to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;
@@ -12,12 +12,9 @@ use crate::program::{BinaryOp, BuiltinId, Span};
 use crate::value::error::{Eval, FnError, FnResult, Halt};
 use crate::value::{Value, ops, vectorise};
 
-/// The code of a library function.
 #[derive(Clone, Copy)]
 enum Implementation {
-    /// A row of a table.
     Function(Builtin),
-    /// A function of a univariate distribution.
     Univariate(&'static Univariate, Suffix),
 }
 
@@ -54,13 +51,13 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether a library function belongs to a univariate distribution and is therefore applied to containers element by
-/// element.
+/// Returns whether a library function belongs to a univariate distribution. Such functions are applied to containers
+/// element by element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function with the given number of arguments is implemented here.
+/// Returns whether a function has an implementation here for the given number of arguments.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -72,7 +69,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// The error of a function without an implementation here.
+/// Returns the error for a function without an implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",
@@ -119,10 +116,10 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Like [`call`], but long computations check `halt`.
+/// Calls a function as [`call`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of [`call`].
+/// Fails if an interrupt is pending, and as [`call`] does.
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -141,10 +138,10 @@ pub fn call_under(
     })
 }
 
-/// Like [`ops::binary`], but long computations check `halt`.
+/// Applies an operator as [`ops::binary`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of the operator.
+/// Fails if an interrupt is pending, and as the operator does.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -162,20 +159,19 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// Number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
+/// The number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
 const LONG_EXTENT: usize = 128;
 
-/// Number of elements from which sorting takes some tenths of a second.
+/// The number of elements from which sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
-/// Number of elements for which a transform takes some hundredths of a second.
+/// The number of elements from which a transform takes some hundredths of a second.
 const LONG_TRANSFORM: usize = 1 << 16;
 
-/// Number of elements for which distribution functions may take seconds, because a series has up to a hundred million
-/// terms.
+/// The number of elements from which distribution functions may take seconds, because a series has up to a hundred
+/// million terms.
 const LONG_TAILS: usize = 256;
 
-/// Whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -187,7 +183,6 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// Number of scalars in a value whose elements are alike.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),
@@ -195,8 +190,8 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to
-/// the log density.
+/// Calls a `…_jacobian` function of the library. Returns the constrained value and the log-Jacobian, which the caller
+/// adds to the log density.
 ///
 /// # Errors
 /// Fails as [`call`] does.
@@ -207,10 +202,10 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// Like [`draw`], but long computations check `halt`.
+/// Draws as [`draw`] does, but long computations check `halt`.
 ///
 /// # Errors
-/// Fails with an external interrupt, and with the errors of [`draw`].
+/// Fails if an interrupt is pending, and as [`draw`] does.
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

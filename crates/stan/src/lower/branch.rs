@@ -1,4 +1,5 @@
-//! Branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the results.
+//! Lowers branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the
+//! results.
 
 use std::rc::Rc;
 
@@ -12,22 +13,18 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// The effects of one side.
 struct Side<'g, T> {
-    /// The outcome of the side, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
-    /// The log density it adds.
     terms: E<'g>,
     /// Nonzero for draws that the branch rejects.
     guard: E<'g>,
-    /// The pending returns of the side.
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// Largest depth to which a sum is searched for its initial value.
+/// The largest depth to which a sum is searched for its initial value.
 const ADDENDS: u32 = 64;
 
-/// d if `x` was computed as `old + d`.
+/// Returns d if `x` was computed as `old + d`.
 pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     let mut addends: Vec<E<'g>> = Vec::new();
     let mut at = x.id;
@@ -42,8 +39,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
                 _ => return None,
             }
         };
-        // Nodes that depend on the old value are younger than it. Of two such operands the search follows the older
-        // one.
+        // Nodes that depend on the old value are younger than it. The search follows the older of two such operands.
         let reaches = |id: NodeId| id >= old;
         let (next, rest) = match op {
             ElemOp::Add if a == old || b == old => (old, x.tape.e(if a == old { b } else { a })),
@@ -57,7 +53,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     None
 }
 
-/// 1 where it is not 0.
+/// Returns 1 where `e` is not 0, and 0 elsewhere.
 pub(super) fn boolean(e: E<'_>) -> E<'_> {
     let is_comparison = matches!(
         e.tape.graph.borrow().op(e.id),
@@ -67,7 +63,6 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The effects of `body` on the draws for which `condition` holds.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -103,7 +98,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Restricts the following code to the draws for which `condition` holds, and returns the previous condition.
     fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
         let outside = self.tape.taken.get();
         let taken = match outside {
@@ -114,7 +108,7 @@ impl<'g> Lower<'_, 'g> {
         outside
     }
 
-    /// Code after a pending return applies only to draws that did not return.
+    /// Restricts the following code to the draws that did not return at `exit`.
     pub(super) fn mask(&mut self, exit: &Exit<'g>) {
         let tape = self.tape;
         let zero = tape.constant(0.0);
@@ -130,7 +124,6 @@ impl<'g> Lower<'_, 'g> {
         tape.guards.borrow_mut().extend(guards);
     }
 
-    /// Adds the effects of both sides to the log density, the guards and the pending returns.
     fn join<T, U>(&mut self, c: E<'g>, a: &Side<'g, T>, b: &Side<'g, U>) {
         let one = self.tape.constant(1.0);
         let pair = |rejected: bool, guard: E<'g>| if rejected { one } else { guard };
@@ -168,7 +161,6 @@ impl<'g> Lower<'_, 'g> {
         self.narrow(condition.not());
     }
 
-    /// `c ? then : otherwise` where c depends on parameters.
     pub(super) fn ternary(
         &mut self,
         c: E<'g>,
@@ -188,7 +180,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// `if (c) then else otherwise` where c depends on parameters.
     pub(super) fn branch(
         &mut self,
         c: E<'g>,
@@ -209,7 +200,6 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// The effects of `then` if c holds, and of `otherwise` if it does not. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -248,7 +238,7 @@ impl<'g> Lower<'_, 'g> {
                             let value = self.merged(c, old.as_ref(), &x, &y, span)?;
                             Some(value.of(&self.program.var(*var).ty))
                         }
-                        // Declared in one of the branches, so invisible after it.
+                        // The variable is declared in one of the branches, and therefore invisible after it.
                         (x, y) => x.or(y),
                     };
                     self.slots[slot] = merged;
@@ -320,7 +310,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Closes the pending returns of a function that ended with `outcome`.
     pub(super) fn finish(
         &mut self,
         from: usize,
@@ -330,7 +319,7 @@ impl<'g> Lower<'_, 'g> {
         let mut value = match outcome {
             Ok(value) => value,
             Err(error) if error.kind == ErrorKind::Rejected && self.exits.len() > from => {
-                // Draws that have not returned by then are rejected.
+                // Draws that have not returned at the end of the function are rejected.
                 let Some(last) = self.exits.pop() else {
                     return Err(error);
                 };
@@ -354,7 +343,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(value)
     }
 
-    /// The variables to which a statement may assign.
     pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {

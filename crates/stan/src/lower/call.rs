@@ -1,4 +1,4 @@
-//! Calls of library and user functions.
+//! Lowers calls of library and user functions.
 
 use super::Lower;
 use super::stmt::Flow;
@@ -17,19 +17,15 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 use crate::value::index::Idx;
 
-/// The rule that lowers a library function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolved {
-    /// As a function.
     Function(Builder),
-    /// No builder exists, because the function needs known arguments.
     Density(Formula),
-    /// No builder, because the function needs known arguments.
+    /// The function has no builder, because it needs known arguments.
     Known,
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call.
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
@@ -72,7 +68,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Calls a function with values.
     pub(super) fn apply(
         &mut self,
         callee: Callee,
@@ -130,7 +125,6 @@ impl Lower<'_, '_> {
         self.built(id, args, levels, drop, span)
     }
 
-    /// The rule that lowers a library function.
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {
@@ -141,7 +135,6 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// A library function of values that are not all known.
     pub(super) fn built(
         &mut self,
         id: BuiltinId,
@@ -186,7 +179,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Calls a user function; `None` from a void one.
     pub(super) fn call_user(
         &mut self,
         id: FunId,
@@ -239,7 +231,7 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` is a single call over the whole slice. Solvers have a file of their own.
+    /// `reduce_sum` becomes a single call over the whole slice. Solvers have a file of their own.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {

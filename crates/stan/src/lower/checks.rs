@@ -1,4 +1,4 @@
-//! Constraints of transformed parameters: the conditions under which they are violated.
+//! Finds the conditions under which transformed parameters violate their constraints.
 
 use crate::program::Constraint;
 use crate::symbolic::functions::Cx;
@@ -7,10 +7,10 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// The condition under which a value violates the constraint of its declaration, `None` if it never does.
+/// Returns the condition under which a value violates the constraint of its declaration, or `None` if it cannot.
 ///
 /// # Errors
-/// Fails if a known value violates it.
+/// Fails if a known value violates the constraint.
 pub(super) fn violated<'g>(
     cx: &Cx<'g>,
     constraint: &Constraint,
@@ -83,7 +83,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// x < a; NaN does not satisfy any bound.
+/// The condition is x < a, and NaN does not satisfy any bound.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
@@ -94,7 +94,6 @@ fn above<'g>(x: E<'g>, b: E<'g>) -> Option<E<'g>> {
     (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
 }
 
-/// The extents of a value below its array dimensions.
 struct Extents<'c, 'g> {
     cx: &'c Cx<'g>,
     rows: usize,
@@ -102,7 +101,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Nonzero for draws where `e` is not 0 up to rounding.
+    /// Nonzero for draws for which `e` is not 0 up to rounding.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }
@@ -130,8 +129,8 @@ impl<'g> Extents<'_, 'g> {
         )
     }
 
-    /// Elements above the diagonal are 0 and diagonal elements are positive. Rows of a correlation's
-    /// factor have length 1.
+    /// In a Cholesky factor, elements above the diagonal are 0, diagonal elements are positive, and rows of a
+    /// correlation's factor have length 1.
     fn no_factor(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
         let (cx, rows, cols) = (self.cx, self.rows, self.cols);
         let upper: Vec<u32> = (0..(rows * cols) as u32)
@@ -147,7 +146,7 @@ impl<'g> Extents<'_, 'g> {
         join(join(nonzero, small), norms)
     }
 
-    /// Symmetric and positive definite; the diagonal of a correlation matrix is 1.
+    /// The matrix must be symmetric and positive definite, and the diagonal of a correlation matrix must be 1.
     fn no_covariance(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
         let n = self.rows;
         let asymmetric = (n > 1 && !is_symmetric(self.cx.tape, leaf, n)).then(|| {

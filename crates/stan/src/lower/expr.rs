@@ -1,4 +1,4 @@
-//! Expressions.
+//! Lowers expressions.
 
 use std::rc::Rc;
 
@@ -16,15 +16,14 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// Indices, and the position and value of one that differs between draws.
+/// Evaluated indices, and the position and value of one index that differs between draws.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// Largest number of elements among which an index that differs between draws may choose. The graph computes all of
+/// The largest number of elements among which an index that differs between draws may choose. The graph computes all of
 /// them.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
-    /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &Expr) -> Eval<Sym> {
         match &expr.kind {
             ExprKind::IntLit(i) => Ok(Sym::Int(*i)),
@@ -129,7 +128,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The values of several expressions, in order.
     pub(super) fn exprs(&mut self, exprs: &[Expr]) -> Eval<Vec<Sym>> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }
@@ -170,7 +168,7 @@ impl<'g> Lower<'_, 'g> {
             return self.indexed_in_iterations(expr, base, indices);
         }
         let (idx, drawn) = self.indices_of_draw(indices)?;
-        // A variable is indexed directly, so that no copy of its table exists meanwhile.
+        // A variable is indexed directly, so that its table is not copied meanwhile.
         let held;
         let value = match &base.kind {
             ExprKind::Var(var) if self.slots[var.0 as usize].is_some() => {
@@ -193,8 +191,7 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// The values of indices. The position and value of an index that differs between draws. In reported values, one
-    /// index may do so.
+    /// Returns the position and value of an index that differs between draws. In reported values, one index may do so.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
@@ -216,7 +213,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((idx, drawn))
     }
 
-    /// The value for index `k` at position `at` of the indices. It computes every candidate and selects one.
     fn chosen(
         &self,
         value: &Sym,
@@ -247,7 +243,6 @@ impl<'g> Lower<'_, 'g> {
         result.ok_or_else(|| FnError::invalid("an index of an empty container"))
     }
 
-    /// The values of indices.
     pub(super) fn indices(&mut self, indices: &[Index]) -> Eval<Vec<Idx>> {
         indices
             .iter()
@@ -277,7 +272,6 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// The value of an `int` expression.
     pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         if self.differs_by_record(&value) {
@@ -288,7 +282,6 @@ impl<'g> Lower<'_, 'g> {
         value.int().map_err(|e| e.at(expr.span))
     }
 
-    /// Whether a condition holds, or the scalar that decides it.
     pub(super) fn condition(&mut self, expr: &Expr) -> Eval<Condition<'g>> {
         let value = self.expr(expr)?;
         if let Some(value) = value.known() {
@@ -303,11 +296,9 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A condition.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Condition<'g> {
-    /// Known.
     Known(bool),
-    /// The condition depends on parameters and holds for draws where this is not 0.
+    /// The condition holds for draws for which this number is not 0.
     Depends(crate::symbolic::tape::E<'g>),
 }

@@ -12,38 +12,34 @@ use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
-/// Shorter rows are expanded, so that they can be merged with the surrounding expression.
+/// The smallest length of a row whose product is hoisted. Shorter rows are expanded, so that they can be merged with
+/// the surrounding expression.
 const LONG: usize = 9;
 
-/// Number of earlier products to search.
 const RECENT: usize = 16;
 
-/// The product of all rows of a data variable with one right factor.
 pub(super) struct Product<'g> {
     rows: Arc<Value>,
     factor: jensen_graph::NodeId,
-    /// `count × cols`
+    /// A `count × cols` matrix.
     all: E<'g>,
 }
 
-/// One row of a data variable, by its position.
 struct DataRow {
     rows: Arc<Value>,
     position: RowPosition,
     count: usize,
     length: usize,
-    /// Whether the data are stored row after row instead of as a column-major matrix.
+    /// Whether the data are stored row by row instead of as a column-major matrix.
     by_row: bool,
 }
 
 enum RowPosition {
     One(usize),
-    /// Each iteration's own.
     Each(Vec<u32>),
 }
 
 impl RowPosition {
-    /// The elements of the product with these rows, in column `j` of `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
             RowPosition::One(position) => all.at(j * count + position),
@@ -56,14 +52,14 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `row · factor`, if `row` names a row of the data in a loop that visits many of them and the factor is not known.
+    /// Returns `None` unless `row` is a row of the data in a loop that visits many rows, and the factor is not known.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,
         factor: &Expr,
         site: &Expr,
     ) -> Eval<Option<Sym>> {
-        // The factor may be evaluated again: it must not add to the log density.
+        // The factor may be evaluated again, so it must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
         let many = self.tape.unrolling.get() || self.in_iterations();
         if !plain || !many || self.axis.is_some() {

@@ -23,16 +23,12 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 
-/// The input of a likelihood.
 struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
     function: Option<&'a FunRef>,
-    /// The arguments of the likelihood after θ.
     args: &'a [Sym],
-    /// Whether the function drops its constants.
     drop: bool,
-    /// Latent variables.
     n: usize,
     span: Span,
     site: u32,
@@ -42,7 +38,6 @@ fn vector(n: usize) -> Dims {
     Dims::leaf(Leaf::Vector(n))
 }
 
-/// The entries of a tuple.
 fn entries(tuple: &Sym) -> Vec<Sym> {
     match tuple {
         Sym::Tuple(entries) => entries.to_vec(),
@@ -54,7 +49,6 @@ fn entries(tuple: &Sym) -> Vec<Sym> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The value of a call.
     pub(super) fn laplace(
         &mut self,
         (name, form): (&'static str, LaplaceForm),
@@ -110,7 +104,6 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// The start of the search, and its settings.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),
@@ -139,7 +132,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((start.e(self.tape).map_err(at)?, found))
     }
 
-    /// The log density of the observations given θ.
     fn of_latent(&mut self, observed: &Observed<'_>, theta: E<'g>, args: &[Sym]) -> Eval<E<'g>> {
         let (n, span, tape) = (observed.n, observed.span, self.tape);
         let at = |e: FnError| e.at(span);
@@ -185,7 +177,7 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
-    /// The likelihood with its [derivatives], which must have a supported form, over time, θ and `all` parameters.
+    /// The inputs of the graph are time, θ and `all` parameters. The [derivatives] must have a supported form.
     fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
         let n = observed.n;
         let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
@@ -225,7 +217,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(derivatives)
     }
 
-    /// The marginal log density.
     fn marginal(
         &mut self,
         observed: &Observed<'_>,
@@ -259,7 +250,7 @@ impl<'g> Lower<'_, 'g> {
         let fixed = passed.held();
         let unit = identity(tape, n);
         let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
-        // I − H K for the covariance K and the Hessian H of the likelihood in columns, if they are numbers.
+        // I − H K for the covariance K and the Hessian H of the likelihood in columns.
         let jacobian =
             |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.held(), n, block);
         let known_start = start.values();
@@ -267,7 +258,8 @@ impl<'g> Lower<'_, 'g> {
         let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
             start
         } else {
-            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, 0 is used.
+            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, the search starts at
+            // 0.
             let start = start.held();
             let found = at(&derivatives, start, fixed);
             let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
@@ -317,8 +309,9 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)` (NaN if the likelihood is not finite), its Jacobian and the objective, over the inputs of the
-/// likelihood's derivatives with a instead of θ. K follows the first `m` parameters unless it is known.
+/// Builds the equations `a − ∂ll(K a)` (NaN if the likelihood is not finite), their Jacobian and the objective. The
+/// inputs are those of the likelihood's derivatives, with a instead of θ. K follows the first `m` parameters unless
+/// it is known.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -353,7 +346,6 @@ fn equations(
     passes::compact(&graph)
 }
 
-/// The identity matrix.
 fn identity(tape: &Tape, n: usize) -> E<'_> {
     let unit: Vec<f64> = (0..n * n)
         .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
@@ -361,8 +353,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// The likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns do not overlap if the
-/// Hessian has blocks of this extent.
+/// Builds the likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns of a sum do not
+/// overlap if the Hessian has blocks of this extent.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];
@@ -381,10 +373,10 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian has entries outside its blocks: its product with a vector differs from that of the blocks, at
-/// a point where it is finite.
+/// Returns whether the Hessian has entries outside its blocks. It compares the products of the Hessian and of the
+/// blocks with a vector, at a point where the Hessian is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// Size beyond rounding error, relative to the terms of a sum.
+    /// The smallest difference that is not rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
@@ -414,8 +406,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own, which mark rules
-/// without further derivatives.
+/// Returns whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own. Such NaNs
+/// mark rules without further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {
@@ -439,8 +431,8 @@ fn ends_early(derivatives: &Graph) -> bool {
     !marked(derivatives) && marked(&passes::compact(&graph))
 }
 
-/// The product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of the
-/// Hessian's blocks.
+/// Returns the product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of
+/// the Hessian's blocks.
 fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, block: usize) -> E<'g> {
     if let [diagonal] = columns {
         let row: Vec<u32> = (0..n * n).map(|k| (k % n) as u32).collect();

@@ -2,8 +2,8 @@
 //!
 //! Lowering evaluates the program over symbolic values: expressions that depend only on data are computed as in the
 //! interpreter, and all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches
-//! on data. It lowers both sides of a branch on parameters and selects between the results. Nodes carry the source
-//! expression from which they come. It identifies the copies of a loop body, so that they can be merged into vector
+//! on data. It lowers both sides of a branch on parameters and selects between the results. Each node carries the
+//! source expression from which it comes, so that the copies of a loop body can be recognised and merged into vector
 //! operations.
 //!
 //! | file | subject |
@@ -12,9 +12,9 @@
 //! | `solvers` | differential equations, systems of equations, integrals |
 //! | `laplace` | Laplace's approximation of latent Gaussian models |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
-//! | `outputs`, `random` | what is reported of a draw, and its random numbers |
-//! | `records` | the axis of exchangeable records: prior and likelihood apart |
-//! | `iterations` | the iterations of a loop taken together |
+//! | `outputs`, `random` | the reported values of a draw, and their random numbers |
+//! | `records` | the axis of exchangeable records: prior and likelihood separately |
+//! | `iterations` | the iterations of a loop, lowered together |
 //! | `trial` | lowering with made-up data, for programs that are only checked |
 
 mod branch;
@@ -55,20 +55,20 @@ use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt};
 use crate::value::sized;
 
-/// The purpose of the graph, and its largest size.
+/// Options for the graph of a log density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerOptions {
     /// Whether to omit the additive constants of `~` and of densities called as `_lupdf` and `_lupmf`.
     pub propto: bool,
     /// Whether to add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Largest number of nodes during construction; about half of it also limits the executed statements and
-    /// iterations.
+    /// The largest number of nodes during construction. Half of it, but at least 10⁷, also limits the executed
+    /// statements and iterations.
     pub node_limit: usize,
 }
 
 impl Default for LowerOptions {
-    /// The full density with Jacobian, up to 2·10⁷ nodes.
+    /// Returns the options for the full density with Jacobian, from at most 2·10⁷ nodes.
     fn default() -> Self {
         LowerOptions {
             propto: false,
@@ -78,28 +78,28 @@ impl Default for LowerOptions {
     }
 }
 
-/// The log density of a program with its data.
+/// The log density of a program with its data, as a graph.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// Input 0 contains the unconstrained coordinates, and output 0 is the log density, which is NaN for draws that the
-    /// program rejects.
+    /// The graph of the log density. Input 0 contains the unconstrained coordinates. Output 0 is the log density,
+    /// which is NaN for draws that the program rejects.
     pub graph: Graph,
-    /// Number of unconstrained coordinates.
+    /// The number of unconstrained coordinates.
     pub dim: usize,
-    /// Names of the coordinates, as in `theta.1`.
+    /// The names of the coordinates, such as `theta.1`.
     pub names: Vec<String>,
     /// The values to which the program gives a location and a scale.
     pub scattered: Vec<Scattered>,
 }
 
-/// The reason why a program has no graph.
+/// The reason why no graph can be built for a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
     /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
     /// The location of the construct in the source.
     pub span: Span,
-    /// One line.
+    /// The message, in one line.
     pub message: String,
 }
 
@@ -121,29 +121,28 @@ impl From<Box<EvalError>> for LowerError {
     }
 }
 
-/// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Limit on the number of executed statements and loop iterations. Half of the node limit applies if it is larger.
+/// The limit is half of the node limit if that is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// Number of steps between two interrupt checks.
+/// The number of steps between two checks of the interrupt.
 const ASK_EVERY: u64 = 256;
 
-/// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.
+/// The size of a stack for [`DEPTH_LIMIT`] levels, in bytes. Only the pages that are touched use memory.
 #[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
-/// The expression graph of the log density.
+/// Builds the expression graph of the log density.
 ///
 /// # Errors
-/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
-/// at any parameters.
+/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these
+/// data at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a separate thread, whose stack is large enough for recursion that follows the program's nesting.
+/// Runs `lower` on a separate thread, because recursion follows the nesting of the program and needs a large stack.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -167,8 +166,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the current thread, if there are no other threads. Programs that are nested too deeply for a
-/// browser's stack fail there.
+/// For platforms without threads. Programs that are nested too deeply for a browser's stack fail there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
     lower()
@@ -218,29 +216,26 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     })
 }
 
-/// A loop being unrolled, for messages.
 struct Unrolled {
     span: Span,
     what: String,
-    /// The number of iterations, or `usize::MAX` if it is known only at the end.
+    /// `usize::MAX` if the number of iterations is known only at the end.
     trips: usize,
-    /// The reason why its iterations are not vectorised.
+    /// The reason why the iterations are not vectorised.
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters, after which the code applies only to the other draws.
+/// A `return` under a condition that depends on parameters. The code after it applies only to the other draws.
 struct Exit<'g> {
-    /// 1 for draws at which the function has returned.
+    /// 1 for draws for which the function has returned.
     condition: E<'g>,
-    /// With this value.
     value: Option<Sym>,
-    /// Earlier terms of the log density.
+    /// The number of terms of the log density before the `return`.
     terms: usize,
-    /// Earlier guards.
+    /// The number of guards before the `return`.
     guards: usize,
 }
 
-/// The state of a lowering.
 struct Lower<'p, 'g> {
     program: &'p Program,
     tape: &'g Tape,
@@ -248,24 +243,19 @@ struct Lower<'p, 'g> {
     halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
-    /// Terms of the log density, which are scalars.
     terms: Vec<NodeId>,
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
     products: Vec<hoist::Product<'g>>,
-    /// Loops whose iterations are vectorised.
     turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
-    /// Whether `~` and `_lupdf` drop their constants here.
     drop_constants: bool,
-    /// The axis of exchangeable data, if there is one.
     axis: Option<records::Axis>,
-    /// The random calls so far, if random numbers are allowed.
+    /// `None` where random numbers are not allowed.
     random: Option<random::Random>,
-    /// The current address, for random numbers.
     address: Address,
-    /// The chain of calls from which nodes come. It is mixed into their provenance.
+    /// Identifies the chain of calls from which nodes come. It is mixed into their provenance.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -278,6 +268,8 @@ impl<'p, 'g> Lower<'p, 'g> {
         options: LowerOptions,
         bound: &BoundModel,
     ) -> Self {
+        tape.limits
+            .replace((bound.halt().clone(), Some(options.node_limit)));
         Lower {
             program,
             tape,
@@ -310,7 +302,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.stmts(stmts).map(|_| ())
     }
 
-    /// Rejects draws whose transformed parameters violate the constraints of their declarations.
     fn check_transformed(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for stmt in stmts {
             let StmtKind::Decl(decl) = &stmt.kind else {
@@ -379,7 +370,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The sum of all terms, or NaN for draws at which a guard holds.
+    /// The value is NaN for draws for which a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -393,7 +384,6 @@ impl<'p, 'g> Lower<'p, 'g> {
             .id
     }
 
-    /// The log density so far.
     fn target(&self) -> E<'g> {
         let terms: Vec<E<'g>> = self.terms.iter().map(|id| self.tape.e(*id)).collect();
         self.tape.add_all(&terms)
@@ -406,7 +396,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Sets the expression of new nodes.
     fn site(&self, expr: &Expr) {
         let site = self.site_base.wrapping_mul(0x9e37_79b9) ^ (expr.id.0 + 1);
         self.tape.graph.borrow_mut().set_site(site);
@@ -416,7 +405,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.program.expr_count + 1 + var.0
     }
 
-    /// Counts a step, and checks the limits.
     fn step(&mut self, span: Span) -> Eval<()> {
         if self.steps.is_multiple_of(ASK_EVERY) {
             self.halt.check(span)?;
@@ -476,7 +464,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Runs `body` one level deeper.
     fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= DEPTH_LIMIT {
             let message = format!("stopped {DEPTH_LIMIT} levels deep: does this recursion end?");

@@ -1,4 +1,4 @@
-//! The graph of the reported values of a draw: parameters, transformed parameters, generated quantities.
+//! Builds the graph of the reported values of a draw: parameters, transformed parameters, generated quantities.
 
 use jensen_graph::{Graph, NodeId, passes};
 
@@ -13,29 +13,29 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// Largest number of nodes of a graph of outputs. Beyond it the interpreter is used.
+/// The interpreter evaluates programs with larger graphs.
 const NODE_LIMIT: usize = 4_000_000;
 
-/// The reported values of a program with its data, as a graph and the random numbers that it receives.
+/// The reported values of a program with its data, as a graph, and the random numbers that this graph receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
-    /// Input 0 contains the unconstrained coordinates, and the other inputs receive random numbers. The outputs are the
-    /// arguments of each stage; the reported values, in the order of [`BoundModel`]'s variables; and a number that is
-    /// nonzero if the program rejects the draw.
+    /// The graph of the reported values. Input 0 contains the unconstrained coordinates, and the other inputs receive
+    /// random numbers. The first outputs are the arguments of each stage. The reported values follow, in the order of
+    /// [`BoundModel`]'s variables. The last output is nonzero if the program rejects the draw.
     pub graph: Graph,
-    /// Standard random numbers, drawn first.
+    /// The standard random numbers. They are drawn first.
     pub standard: Vec<StandardCall>,
-    /// Calls of the library. A stage may depend on the numbers of earlier ones.
+    /// The calls of library functions in each stage. A stage may depend on the numbers of earlier ones.
     pub stages: Vec<Vec<LibraryCall>>,
-    /// The reported values that are the same for every draw.
+    /// Whether each reported value is the same for every draw.
     pub known: Vec<bool>,
 }
 
-/// The graph of the reported values.
+/// Builds the graph of the reported values.
 ///
 /// # Errors
-/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the interpreter
-/// can follow, or fails for these data.
+/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the
+/// interpreter can follow, or fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
 }
@@ -92,7 +92,6 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     })
 }
 
-/// Adds the numbers of a part in the order in which they are reported.
 fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnResult<()> {
     let mut stored = Vec::new();
     within(tape, value, &part.path, &part.ty, &mut stored)?;
@@ -105,7 +104,6 @@ fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnRes
     Ok(())
 }
 
-/// The numbers, in storage order, of the value at `path`.
 fn within(
     tape: &Tape,
     value: &Sym,

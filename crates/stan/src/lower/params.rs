@@ -1,4 +1,4 @@
-//! Parameters: maps unconstrained coordinates to constrained values, with the log-Jacobian.
+//! Lowers parameters: maps unconstrained coordinates to constrained values, with the log-Jacobian.
 //!
 //! The maps themselves are in [`crate::symbolic::transforms`].
 
@@ -11,7 +11,7 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::shape_only;
 use crate::value::sized::{Part, Sized, parts};
 
-/// Extents of a declared type.
+/// Returns the extents of a declared type.
 ///
 /// # Errors
 /// Fails for tuples, and for complex numbers, whose parts have their own extents.
@@ -32,7 +32,6 @@ pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Declares all parameters as functions of the coordinates `z` and adds the log-Jacobian.
     pub(super) fn parameters(
         &mut self,
         z: E<'g>,
@@ -63,7 +62,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of complex numbers, each of which has two coordinates, the real part first.
+    /// Each complex number has two coordinates, the real part first.
     fn complex(part: &Part<'_>, z: E<'g>, at: &mut usize) -> Sym {
         let (array, inner) = part.ty.unwind();
         let leaf = match inner {
@@ -131,7 +130,6 @@ impl<'g> Lower<'_, 'g> {
         bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
-    /// Constrained elements and log-Jacobian if each element is transformed separately.
     fn elementwise(
         &mut self,
         constraint: &Constraint,
@@ -167,7 +165,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A value with the tuples and arrays of `ty`, to be filled.
 fn template(ty: &Sized) -> Sym {
     match ty {
         Sized::Tuple(parts) => Sym::Tuple(std::rc::Rc::new(parts.iter().map(template).collect())),

@@ -1,4 +1,4 @@
-//! Random numbers of generated quantities.
+//! Lowers the random numbers of generated quantities.
 //!
 //! A graph does not draw random numbers but receives them as inputs. If a formula computes them from standard numbers,
 //! the caller draws the standard numbers in advance. Other library calls need their arguments first, and expressions
@@ -17,29 +17,29 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// Largest number of stages. Each stage recomputes the results of earlier ones.
+/// The number is limited because each stage recomputes the results of the earlier stages.
 const MOST_STAGES: usize = 8;
 
-/// Size of the first input. Later inputs are larger.
+/// Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
-/// Numbers of a distribution without parameters.
+/// A distribution without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
-    /// Normal with mean 0 and variance 1.
+    /// The normal distribution with mean 0 and variance 1.
     Normal,
-    /// Uniform in (0, 1).
+    /// The uniform distribution on (0, 1).
     Uniform,
-    /// Exponential with rate 1.
+    /// The exponential distribution with rate 1.
     Exponential,
 }
 
 /// A range of numbers in an input of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// The input.
+    /// The index of the input.
     pub input: usize,
-    /// The first number.
+    /// The index of the first number.
     pub first: usize,
     /// The number of elements.
     pub len: usize,
@@ -48,40 +48,40 @@ pub struct Numbers {
 /// An argument of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// Known.
+    /// A known value.
     Known(Value),
-    /// A range of the stage's numbers.
+    /// Values that the stage computes.
     Computed {
-        /// The first of its numbers, in storage order.
+        /// The index of the first number among the stage's results, in storage order.
         first: usize,
-        /// The type of the values.
+        /// The type of the argument.
         ty: Sized,
     },
 }
 
-/// A call for standard numbers.
+/// A call that needs standard numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
-    /// The location of the call in the source.
+    /// The address of the call.
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
-    /// The destination of the numbers.
+    /// The inputs that receive the numbers.
     pub to: Numbers,
 }
 
 /// A call of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
-    /// The location of the call in the source.
+    /// The address of the call.
     pub address: Address,
     /// The function.
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of the stage that is 0 for draws that skip the call.
+    /// The index of a result of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// The destination of the numbers.
+    /// The inputs that receive the numbers.
     pub to: Numbers,
 }
 
@@ -89,32 +89,28 @@ pub struct LibraryCall {
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     pub(super) calls: Vec<LibraryCall>,
-    /// The arguments of the calls.
     pub(super) cells: Vec<Cell>,
 }
 
 #[derive(Debug)]
 struct Input {
     node: NodeId,
-    /// The stages before its numbers.
+    /// The number of stages that must run before the numbers of the input are known.
     level: usize,
     used: usize,
     len: usize,
 }
 
-/// The calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Random {
     pub(super) standard: Vec<StandardCall>,
     pub(super) stages: Vec<Stage>,
-    /// After the coordinates.
     inputs: Vec<Input>,
-    /// The stages before each node.
+    /// The number of stages that must run before each node is known.
     levels: Vec<usize>,
 }
 
 impl Random {
-    /// The stages before the numbers of these nodes.
     fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
         let graph = tape.graph.borrow();
         for id in graph.ids().skip(self.levels.len()) {
@@ -131,7 +127,6 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Memory for `len` numbers after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {
@@ -162,7 +157,6 @@ impl Random {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call to a function that draws random numbers.
     pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
@@ -257,15 +251,13 @@ impl Lower<'_, '_> {
 /// A random number, and the condition under which it must not be drawn.
 type Made<'g> = (E<'g>, Option<E<'g>>);
 
-/// A random number from a standard one.
 struct Formula {
     of: Standard,
-    /// Whether containers are handled element by element.
     each: bool,
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
-/// The functions whose numbers are a formula of standard ones, as in their rows in `distributions`.
+/// The formula is the same as in the function's row in `distributions`.
 fn standard(name: &str) -> Option<Formula> {
     let each = |of, formula| Formula {
         of,
@@ -315,7 +307,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category of a uniform number: the interval between cumulative sums of `weights` that contains the number.
+/// Returns the category whose interval between cumulative sums of `weights` contains the uniform number `u`.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +319,8 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments. `None` if a value is neither a scalar nor has `len` elements, provided that `len` is known.
+/// Returns `None` if an argument is neither a scalar nor has `len` elements. If `len` is `None`, any number of elements
+/// is allowed.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -337,7 +330,6 @@ fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<O
     Ok(e.iter().all(fits).then_some(e))
 }
 
-/// The extents of a function's draw.
 fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
     let name = id.name();
     let array = |n: usize| Dims {
@@ -378,7 +370,6 @@ fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> 
     }
 }
 
-/// A type with the extents of a value.
 fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
     let (mut extents, mut ty) = (dims.array.iter(), ty);
     let mut array = Vec::new();
@@ -395,7 +386,8 @@ fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
         (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
         _ => {
             return Err(FnError::unsupported(
-                "the interpreter evaluates an argument that is not a container of reals",
+                "an argument that is not a container of reals is not supported here; the interpreter evaluates \
+                 it instead",
             ));
         }
     };

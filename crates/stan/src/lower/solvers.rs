@@ -1,5 +1,5 @@
-//! Solvers: the passed function becomes a separate graph, lowered once. Its parameters are the arguments of the call
-//! that depend on parameters. Data become constants in it.
+//! Lowers calls of solvers. The passed function is lowered once, to a separate graph. Arguments of the call that depend
+//! on parameters of the program become parameters of this graph, and data become constants in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -19,7 +19,6 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// A call of a solver.
 struct Call<'a> {
     name: &'static str,
     function: &'a FunRef,
@@ -29,7 +28,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The value of a setting. The checker has ensured that it is data.
+    /// The checker has ensured that the setting is data.
     fn setting(&self, k: usize) -> FnResult<Cow<'_, Value>> {
         self.values[k]
             .known()
@@ -42,7 +41,6 @@ impl Call<'_> {
     }
 }
 
-/// Collects the parts of values that depend on parameters, as nodes in sequence.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}
@@ -71,7 +69,8 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The given value inside the body, where its parts that depend on parameters are elements of `p`, starting at `at`.
+/// Returns `value` for use inside the body, where its parts that depend on parameters are elements of `p`, starting at
+/// `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
@@ -115,7 +114,6 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -145,13 +143,14 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Lowers a body over a clock, states and parameters. Where the function rejects, the rates are NaN.
+    /// Lowers a body over a clock, states and parameters. The rates are NaN where the function rejects.
     pub(super) fn body(
         &mut self,
         inputs: [usize; 3],
         rates: impl for<'h> FnOnce(&mut Lower<'p, 'h>, [E<'h>; 3]) -> Eval<E<'h>>,
     ) -> Eval<Graph> {
         let tape = Tape::default();
+        tape.limits.replace(self.tape.limits.borrow().clone());
         let inputs = inputs.map(|len| tape.e(tape.graph.borrow_mut().input(len)));
         let mut lower = Lower {
             program: self.program,
@@ -198,7 +197,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         })
     }
 
-    /// Calls the function passed inside a body: `size` values.
+    /// The function must return `size` values.
     fn rates<'h>(
         lower: &mut Lower<'p, 'h>,
         call: &Call<'_>,
@@ -219,7 +218,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         value.e(lower.tape).map_err(|e| e.at(span))
     }
 
-    /// Further arguments that depend on parameters, and their number of elements.
     fn passed_on(&self, rest: &[Sym]) -> (Vec<E<'g>>, usize) {
         let mut parts = Vec::new();
         rest.iter()
@@ -229,7 +227,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         (parts, size)
     }
 
-    /// The results of a solver at arguments, in parts.
     pub(super) fn solved(&self, kind: SolverKind, body: Graph, parts: &[E<'g>]) -> E<'g> {
         let parts: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
         let mut graph = self.tape.graph.borrow_mut();
@@ -400,7 +397,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             relative: integral_tolerance(tolerance).map_err(at)?,
         };
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
-            // Limits that are data are not parameters, so an infinite slope there cannot affect a derivative.
+            // Limits that are data are not parameters, so an infinite slope at such a limit cannot affect a derivative.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
             let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![abscissa.x.into(), abscissa.distance.into()];
@@ -409,7 +406,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             let f = Self::rates(lower, call, &args, 1)?;
             Ok(abscissa.within.select(f * abscissa.counts, f.num(0.0)))
         })?;
-        // Infinite limits have no part in the nodes.
+        // Infinite limits do not enter the nodes.
         let zero = tape.constant(0.0);
         parts.splice(
             0..0,
@@ -422,7 +419,6 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of the jobs, concatenated.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {
@@ -457,13 +453,11 @@ impl<'p, 'g> Lower<'p, 'g> {
     }
 }
 
-/// A node of a quadrature in the terms of an integrand.
 struct QuadratureNode<'h> {
-    /// The point at which the integrand is evaluated: inside the limits.
+    /// The point at which the integrand is evaluated, inside the limits.
     x: E<'h>,
-    /// The signed distance of the point to the nearer limit; NaN if a limit is infinite.
+    /// The signed distance of the point to the nearer limit, or NaN if a limit is infinite.
     distance: E<'h>,
-    /// The weight of this node.
     counts: E<'h>,
     /// Nonzero if the node lies between the limits and is not rounded onto one of them.
     within: E<'h>,

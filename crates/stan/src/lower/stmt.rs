@@ -1,4 +1,4 @@
-//! Statements.
+//! Lowers statements.
 
 use super::expr::Condition;
 use super::iterations::continues;
@@ -17,24 +17,18 @@ use crate::value::error::{Eval, EvalError, FnError, MAX_VALUE_BYTES, check_bytes
 use crate::value::index::Idx;
 use crate::value::sized::Sized;
 
-/// How a statement ended.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
-    /// The next one follows.
     Next,
-    /// `break`
     Break,
-    /// `continue`
     Continue,
-    /// `return`
     Return(Option<Sym>),
 }
 
-/// Smallest number of bytes of a number.
+/// The smallest size of a number in memory, in bytes.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
-    /// Statements in order.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Eval<Flow> {
         for stmt in stmts {
             match self.stmt(stmt)? {
@@ -45,7 +39,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(Flow::Next)
     }
 
-    /// One statement.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Eval<Flow> {
         self.step(stmt.span)?;
         match &stmt.kind {
@@ -154,8 +147,6 @@ impl<'g> Lower<'_, 'g> {
             .collect();
         FnError::domain(format!("{what}: {}", text.concat())).at(span)
     }
-
-    // Loops
 
     fn for_loop(
         &mut self,
@@ -338,8 +329,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    // Variables
-
     fn declare(&mut self, decl: &Decl, span: Span) -> Eval<()> {
         let name = &self.program.var(decl.var).name;
         if let Some(ty) = self.record_type(&decl.ty, name)? {
@@ -369,7 +358,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A declared type with its sizes.
     pub(super) fn resolve(&mut self, ty: &SizedType, name: &str) -> Eval<Sized> {
         self.sized(ty, 1.0, name)
     }
@@ -409,7 +397,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// A size with `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {
@@ -533,8 +520,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    // Log density
-
     fn add_to_target(&mut self, e: &Expr) -> Eval<()> {
         let value = self.expr(e)?;
         self.site(e);
@@ -561,7 +546,7 @@ impl<'g> Lower<'_, 'g> {
         };
         self.site(first);
         let drop = self.drop_constants;
-        // The arguments have their own sites. The density gets the site of a node that does not occur otherwise.
+        // The arguments have their own sites. The density gets the site of a node that occurs nowhere else.
         let site = first
             .id
             .0
@@ -615,7 +600,7 @@ impl<'g> Lower<'_, 'g> {
         if n == 0 {
             return Ok(());
         }
-        // Outside of the bounds the log density is −∞.
+        // The log density is −∞ outside the bounds.
         let x = args[0].e(tape).map_err(fail)?;
         let range = crate::symbolic::known::range(x);
         let mut outside: Vec<E<'g>> = Vec::new();
@@ -677,7 +662,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Type of the part that indices name.
 fn part_type(ty: &crate::program::Type, idx: &[Idx]) -> crate::program::Type {
     use crate::program::Type;
     let Some((first, rest)) = idx.split_first() else {

@@ -1,4 +1,4 @@
-//! Trial lowering without data: tests whether a program can be lowered.
+//! Tests whether a program can be lowered, without data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,6 @@ use crate::interpret::{Interpreter, Invention};
 use crate::program::Program;
 use crate::value::error::{ErrorKind, Halt, Limits};
 
-/// Sizes and switches of the generated data.
 const TRIALS: [Invention; 4] = [
     Invention {
         size: 2,
@@ -33,18 +32,18 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// Number of steps of the interpreter and nodes of a graph after which a trial is abandoned.
+/// The number of steps of the interpreter, and of nodes of a graph, after which a trial is abandoned.
 const MOST: u64 = 1_000_000;
 
-/// Bytes of one value after which a trial with generated data is abandoned.
+/// The size of one value, in bytes, above which a trial with generated data is abandoned.
 const ROOM: u64 = 256 << 20;
 
-/// Number of checks of the interrupt, one every few hundred steps, after which a trial is abandoned.
+/// The number of checks of the interrupt after which a trial is abandoned. There is one check every few hundred steps.
 const PATIENCE: u64 = 4_000;
 
-/// The constructs of a correct program that lowering rejects. The test lowers the program with generated data that
-/// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if it
-/// rejects it for some. Data for which the program fails for other reasons do not count.
+/// Returns the constructs of a correct program that lowering rejects. The program is lowered with made-up data that
+/// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if
+/// lowering rejects it for some. Data for which the program fails for other reasons do not count.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -77,16 +76,14 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     vec![diagnostic.help(how)]
 }
 
-/// The reason why lowering rejects the program with these data; `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
-    // A problem that would also end a fit: not the end of the trial itself, and not data for which other data may be
-    // better.
+    // A failure that would also end a fit. It is neither the limit of the trial, nor caused by made-up data.
     let fails = |kind| own && matches!(kind, ErrorKind::Failed | ErrorKind::Excess);
     let bind = |seed| interpreter(own, seed).bind_invented(program.clone(), what);
     let bound = match bind(0) {
         Ok(bound) => bound,
-        // Transformed data may draw random numbers.
+        // Transformed data may draw random numbers, so another seed may succeed.
         Err(error) if fails(error.kind) || own && error.kind == ErrorKind::Rejected => {
             return bind(1).err().map(|_| Some(error.into()));
         }
@@ -105,7 +102,7 @@ fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>
     }
 }
 
-/// An interrupt that gives up early. A program's `own` data may have any size that a fit allows.
+/// The limits are low, but a program's `own` data may have any size that a fit allows.
 fn interpreter(own: bool, seed: u64) -> Interpreter {
     let asked = AtomicU64::new(0);
     let limits = Limits::default();

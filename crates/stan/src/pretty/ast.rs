@@ -1,4 +1,4 @@
-//! The syntax tree as Stan code.
+//! Shows the syntax tree as Stan code.
 
 use super::{Lines, real};
 use crate::syntax::ast::{
@@ -6,7 +6,7 @@ use crate::syntax::ast::{
     Stmt, StmtKind, Truncation, UnsizedBase, UnsizedType,
 };
 
-/// The tree as Stan code with all parentheses; parsing it reproduces the same text.
+/// Shows the tree as Stan code with all parentheses. Parsing the result gives the same text again.
 pub fn print_tree(program: &Program) -> String {
     let mut out = Lines::default();
     if !program.functions.is_empty() {
@@ -286,7 +286,7 @@ fn expr(e: &Expr) -> String {
         ExprKind::RowVector(list) => format!("[{}]", exprs(list)),
         ExprKind::Tuple(list) if list.len() == 1 => format!("({},)", exprs(list)),
         ExprKind::Tuple(list) => format!("({})", exprs(list)),
-        // Written parentheses are implied by those printed around operators.
+        // Printing encloses every operation in parentheses anyway.
         ExprKind::Paren(inner) => expr(inner),
         ExprKind::Error => "<error>".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! The typed program as text.
+//! Shows the typed program as text.
 
 use super::{Lines, real};
 use crate::program::{
@@ -6,8 +6,8 @@ use crate::program::{
     Message, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId, VariablePart,
 };
 
-/// The program in a notation close to Stan. Every variable carries its number (`x#3`), and so does every user function
-/// (`f@1`). Conversions are written out (`real(n#0)`), density calls without constants end in `!`, and declarations
+/// Shows the program in a notation close to Stan. Every variable and every user function has its number, as in `x#3`
+/// and `f@1`. Conversions are explicit, as in `real(n#0)`. Density calls without constants end in `!`. Declarations
 /// show the level of the variable.
 pub fn print_program(program: &Program) -> String {
     let printer = Printer { program };

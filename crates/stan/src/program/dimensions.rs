@@ -1,14 +1,15 @@
-//! Names of dimensions: the variables in declared sizes.
+//! Names dimensions after the variables in declared sizes.
 
 use std::collections::BTreeMap;
 
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// The names of the variables that are the declared sizes of each variable: `["J", "K"]` for `matrix[J, K] x` and
-    /// `array[J] vector[K] x`. A size that is another expression or that is itself a reported variable has no name.
+    /// Returns, for each variable, the names of the variables that are its declared sizes: `["J", "K"]` for
+    /// `matrix[J, K] x` and `array[J] vector[K] x`. A size that is another expression or that is itself a reported
+    /// variable has no name.
     ///
-    /// For data, parameters, transformed parameters and generated quantities. The list omits tuples and complex
+    /// The map covers data, parameters, transformed parameters and generated quantities. It omits tuples and complex
     /// numbers, whose values and declarations have different dimensions.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
@@ -28,7 +29,7 @@ impl Program {
     }
 }
 
-/// Whether the variables of this block are known before there are draws, so that they are not part of a draw.
+/// The variables of these blocks are known before any draw, so that they are not part of a draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }
@@ -40,7 +41,6 @@ fn declared(stmt: &Stmt) -> Option<&Decl> {
     }
 }
 
-/// The sizes of a type, the outermost first.
 fn sizes(ty: &SizedType) -> Option<Vec<&Expr>> {
     match ty {
         SizedType::Int | SizedType::Real => Some(Vec::new()),

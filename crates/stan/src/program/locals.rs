@@ -1,8 +1,8 @@
-//! The variables of functions.
+//! Lists the variables of functions.
 
 use super::{Function, Program, Stmt, StmtKind, VarId};
 
-/// The variables of each function: its arguments and the declarations in its body. A recursive call saves the
+/// Returns the variables of each function: its arguments and the declarations in its body. A recursive call saves the
 /// variables of its caller.
 pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
     program

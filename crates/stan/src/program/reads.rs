@@ -1,17 +1,17 @@
-//! The variables that statements and expressions read.
+//! Finds the variables that statements and expressions read.
 
 use super::{
     Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message, SizedType, Span, Stmt,
     StmtKind, VarId,
 };
 
-/// Calls the closure with every variable that these statements read, including in sizes and bounds of declarations, and
-/// with its location.
+/// Calls `f` with each variable that these statements read and the location of the read, including reads in the sizes
+/// and bounds of declarations.
 pub fn each_read(stmts: &[Stmt], f: &mut dyn FnMut(VarId, Span)) {
     stmts.iter().for_each(|stmt| statement(stmt, f));
 }
 
-/// Calls the closure with every variable that an expression reads, and with its location.
+/// Calls `f` with each variable that an expression reads and the location of the read.
 pub fn each_read_of(expr: &Expr, f: &mut dyn FnMut(VarId, Span)) {
     let mut all = |parts: &[Expr]| parts.iter().for_each(|part| each_read_of(part, f));
     match &expr.kind {
@@ -60,7 +60,7 @@ fn indices(indices: &[Index], f: &mut dyn FnMut(VarId, Span)) {
     }
 }
 
-/// All size expressions of a type, outermost first.
+/// Returns all size expressions of a type, starting with the outermost.
 pub fn sizes(ty: &SizedType) -> Vec<&Expr> {
     match ty {
         SizedType::Vector(n)

@@ -1,4 +1,4 @@
-//! Types and levels.
+//! The types of expressions, and their levels.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub enum Type {
     ComplexMatrix,
     /// One array dimension over an element type: `array[,] int` is `Array(Array(Int))`.
     Array(Box<Type>),
-    /// `tuple(…)`; variables have two or more components
+    /// `tuple(…)`. Variables have two or more components.
     Tuple(Vec<Type>),
     /// The result of a function without a return value.
     Void,
@@ -33,31 +33,31 @@ pub enum Type {
     Function(Box<FunctionType>),
 }
 
-/// Parameter types and result of a function.
+/// The parameter types and the result type of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionType {
-    /// Parameter types, in order.
+    /// The parameter types, in order.
     pub params: Vec<ParamType>,
-    /// Result, [`Type::Void`] for a function used as a statement.
+    /// The result type. It is [`Type::Void`] for a function that is used as a statement.
     pub result: Type,
 }
 
-/// One parameter of a function type.
+/// A parameter of a function type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParamType {
-    /// Type of the parameter.
+    /// The type of the parameter.
     pub ty: Type,
-    /// [`Level::Data`] if only arguments that do not depend on parameters may be passed (the `data` qualifier).
+    /// [`Level::Data`] if the parameter takes only arguments that do not depend on parameters (the `data` qualifier).
     pub level: Level,
 }
 
 impl Type {
-    /// `depth` array dimensions around this type.
+    /// Returns this type below `depth` array dimensions.
     pub fn array(self, depth: usize) -> Type {
         (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
     }
 
-    /// Number of array dimensions, and the type of their elements.
+    /// Returns the number of array dimensions, and the type of their elements.
     pub fn unwind(&self) -> (usize, &Type) {
         let (mut depth, mut ty) = (0, self);
         while let Type::Array(inner) = ty {
@@ -67,17 +67,17 @@ impl Type {
         (depth, ty)
     }
 
-    /// `int`, `real` or `complex`.
+    /// Returns whether the type is `int`, `real` or `complex`.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Type::Int | Type::Real | Type::Complex)
     }
 
-    /// `int`, or arrays of it.
+    /// Returns whether the type is `int` or an array of `int`s.
     pub fn is_int(&self) -> bool {
         *self.unwind().1 == Type::Int
     }
 
-    /// Whether every scalar inside is an `int`. Such a value never depends on parameters.
+    /// Returns whether every scalar of the type is an `int`. The value of such a type never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -86,7 +86,7 @@ impl Type {
         }
     }
 
-    /// Vector, row vector or matrix, real or complex.
+    /// Returns whether the type is a vector, row vector or matrix, real or complex.
     pub fn is_linear_algebra(&self) -> bool {
         use Type::*;
         matches!(
@@ -95,7 +95,7 @@ impl Type {
         )
     }
 
-    /// Whether a complex number occurs anywhere inside.
+    /// Returns whether the type contains complex numbers.
     pub fn has_complex(&self) -> bool {
         use Type::*;
         match self.unwind().1 {
@@ -159,8 +159,8 @@ impl fmt::Display for ParamType {
 /// variable may be more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Known as soon as the data are known.
+    /// The value is known as soon as the data are known.
     Data,
-    /// May depend on parameters.
+    /// The value may depend on parameters.
     Param,
 }

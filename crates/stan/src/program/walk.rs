@@ -1,10 +1,10 @@
-//! A walk over all expressions of a program.
+//! Visits the expressions of a program.
 
 use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
 
 impl Index {
-    /// The expressions of the index.
+    /// Returns the expressions in the index.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Index::All => Vec::new(),
@@ -15,7 +15,7 @@ impl Index {
 }
 
 impl Expr {
-    /// The operands, from left to right.
+    /// Returns the operands, from left to right.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::IntLit(_)
@@ -41,7 +41,7 @@ impl Expr {
         }
     }
 
-    /// Visits the expression and its subexpressions, outer ones first.
+    /// Visits the expression and its subexpressions. An expression precedes its subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         for child in self.children() {
@@ -51,7 +51,7 @@ impl Expr {
 }
 
 impl LValue {
-    /// Calls the visitor with the indices.
+    /// Visits the expressions in the indices of the target, and their subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             LValue::Tuple(parts) => parts.iter().for_each(|part| part.visit(see)),
@@ -68,7 +68,6 @@ impl LValue {
 }
 
 impl SizedType {
-    /// Visits the sizes, and the constraints of components.
     fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             SizedType::Int | SizedType::Real | SizedType::Complex => {}
@@ -111,7 +110,7 @@ impl Constraint {
 }
 
 impl Decl {
-    /// Visits sizes, bounds and the initial value.
+    /// Visits the expressions in sizes, bounds and the initial value, and their subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         self.ty.visit(see);
         self.constraint.visit(see);
@@ -122,7 +121,7 @@ impl Decl {
 }
 
 impl Stmt {
-    /// Visits the statement and those within it, outer ones first.
+    /// Visits the statement and the statements that it contains. A statement precedes its contents.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Stmt)) {
         see(self);
         match &self.kind {
@@ -144,7 +143,7 @@ impl Stmt {
         }
     }
 
-    /// Visits the expressions of the statement itself, and those within them.
+    /// Visits the expressions of the statement itself, and their subexpressions.
     pub fn visit_exprs<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Decl(decl) => decl.visit(see),

@@ -1,4 +1,4 @@
-//! Complex values: their real and imaginary parts side by side.
+//! Complex values, stored as their real and imaginary parts side by side.
 
 use std::rc::Rc;
 
@@ -7,8 +7,6 @@ use num_complex::Complex64;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::{Mat, Value};
 
-/// All numbers of a complex value in storage order, and its extents without those of its arrays, which are appended to
-/// `array`.
 fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> Option<Leaf> {
     Some(match value {
         Value::Complex(z) => {
@@ -42,7 +40,6 @@ fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> O
     })
 }
 
-/// The complex value of these extents.
 fn joined(dims: &Dims, depth: usize, numbers: &[Complex64]) -> Value {
     let Some(count) = dims.array.get(depth) else {
         return match dims.leaf {
@@ -60,7 +57,7 @@ fn joined(dims: &Dims, depth: usize, numbers: &[Complex64]) -> Value {
 }
 
 impl Sym {
-    /// A complex value from its parts, which have one shape.
+    /// Creates a complex value from its parts, which must have the same shape.
     pub fn complex(re: Sym, im: Sym) -> Sym {
         if let (Some(x), Some(y)) = (re.known(), im.known())
             && let Some(dims) = Dims::of_value(&x)
@@ -78,7 +75,7 @@ impl Sym {
         Sym::Complex(Rc::new([re, im]))
     }
 
-    /// Real and imaginary part of a complex value; `None` for other values.
+    /// Returns the real and the imaginary part of a complex value, or `None` for other values.
     pub fn parts(&self) -> Option<[Sym; 2]> {
         match self {
             Sym::Complex(parts) => Some((**parts).clone()),
@@ -96,7 +93,7 @@ impl Sym {
         }
     }
 
-    /// The parts of a value converted to complex. The imaginary part of a real value is zero.
+    /// Returns the parts of a value converted to complex. The imaginary part of a real value is zero.
     pub fn as_complex(&self) -> [Sym; 2] {
         self.parts().unwrap_or_else(|| {
             let zeros = match self.dims() {

@@ -1,5 +1,5 @@
-//! Domains of the arguments of functions and distributions. Errors about known values and about rejected draws have the
-//! same wording.
+//! Checks that arguments of functions and distributions are in their domains. Errors about known values and about
+//! rejected draws have the same wording.
 
 use super::known;
 use super::tape::E;
@@ -8,21 +8,21 @@ use crate::value::error::{FnError, FnResult};
 /// The domain of an argument of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
-    /// Anything but NaN.
+    /// Any number but NaN.
     NotNan,
-    /// Finite.
+    /// Any finite number.
     Finite,
-    /// Greater than 0, finite.
+    /// Any finite number greater than 0.
     PositiveFinite,
-    /// Greater than 0, possibly infinite.
+    /// Any number greater than 0, including infinity.
     Positive,
-    /// 0 or more, not NaN.
+    /// Any number that is at least 0, including infinity.
     NonNegative,
-    /// 0 or more, finite.
+    /// Any finite number that is at least 0.
     NonNegativeFinite,
-    /// 0 to 1.
+    /// Any number from 0 to 1.
     Unit,
-    /// 0 or 1.
+    /// The numbers 0 and 1.
     Bool,
     /// Any `int`.
     AnyInt,
@@ -58,7 +58,7 @@ impl Domain {
     }
 }
 
-/// Checks the domain of an argument of `function`.
+/// Checks that an argument of `function` is in its domain.
 ///
 /// # Errors
 /// Fails if the value is outside, which rejects the point.
@@ -79,7 +79,7 @@ pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<
     Ok(())
 }
 
-/// [`check`] for the known elements of `e`. Returns whether all are known.
+/// Returns whether all elements are known.
 fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
     if e.is_record() {
         let Some(visited) = e.visited() else {
@@ -100,7 +100,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// Checks the domain of an argument whose formula is NaN outside the domain, so that no guard is needed.
+/// Checks the known values of an argument whose formula is NaN outside the domain, so that it needs no guard.
 ///
 /// # Errors
 /// Fails if a known value is outside.

@@ -1,4 +1,4 @@
-//! Reading and writing parts of symbolic values.
+//! Reads and writes parts of symbolic values.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use crate::symbolic::value::{Cell, Dims, Flat, Leaf, Store, Sym};
 use crate::value::error::{FnError, FnResult};
 use crate::value::index::{self, Idx, IndexError};
 
-/// Positions of an index in one dimension, from 0.
+/// The positions that an index selects in one dimension, from 0.
 pub enum Pos {
-    /// A single one.
+    /// A single position.
     One(usize),
-    /// From the first index up to, but excluding, the second.
+    /// The positions from the first number up to, but excluding, the second.
     Span(usize, usize),
-    /// One by one.
+    /// The positions in a list.
     List(Vec<usize>),
 }
 
@@ -69,7 +69,7 @@ fn invalid(error: &IndexError) -> FnError {
     FnError::invalid(error.to_string())
 }
 
-/// The storage positions an index names, in storage order of the part, with the part's extents.
+/// The storage positions that an index selects, in storage order of the part, with the extents of the part.
 struct Selection {
     offsets: Vec<usize>,
     dims: Dims,
@@ -104,7 +104,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
             (Some(rows), Some(cols)) => Leaf::Matrix(rows, cols),
         },
     };
-    // Outermost first. Within a matrix, columns are the outer dimension.
+    // The outermost dimension is first. Within a matrix, columns are the outer dimension.
     let mut order: Vec<usize> = (0..extents.len()).collect();
     if let Leaf::Matrix(..) = dims.leaf {
         order.swap(depth, depth + 1);
@@ -128,7 +128,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
     })
 }
 
-/// The storage position when every dimension has a single index.
+/// Returns `None` unless every dimension has a single index.
 fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     let one = |k: usize, size: usize| match &idx[k] {
         Idx::One(i) => Some(match usize::try_from(*i) {
@@ -168,7 +168,7 @@ fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     Some(within.map(|w| offset * dims.leaf.size() + w))
 }
 
-/// The part of `base` that `idx` names; `ty` is its type.
+/// Returns the part of `base` that `idx` selects. `ty` is the type of the part.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -225,7 +225,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
     }
 }
 
-/// The array of these elements.
+/// Creates an array of these elements.
 ///
 /// # Errors
 /// Fails if reals of different shapes are among them.
@@ -264,13 +264,13 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
 /// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Indices, with the type of the part they name.
+    /// Indices, with the type of the part that they select.
     Index(Vec<Idx>, Type),
-    /// A tuple component, from 0.
+    /// A tuple component, counted from 0.
     Component(usize),
 }
 
-/// The part at the end of a path.
+/// Returns the part at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -284,10 +284,10 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
     }
 }
 
-/// Component `k` of a tuple.
+/// Returns component `k` of a tuple.
 ///
 /// # Errors
-/// Fails if the value is not a tuple, which the checker excludes.
+/// Fails if the value is not a tuple. The checker excludes this case.
 pub fn component(base: &Sym, k: usize) -> FnResult<Sym> {
     match base {
         Sym::Tuple(parts) if k < parts.len() => Ok(parts[k].clone()),
@@ -357,7 +357,7 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
     }
 }
 
-/// Assigns `new` to the part of `target` that `idx` names.
+/// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
 /// Fails if an index is out of bounds or the part has another shape than `new`.

@@ -1,14 +1,13 @@
-//! Facts about the sign and range of a value, derived from the operations that compute it. A condition that always
-//! holds does not need a guard.
+//! Derives the sign and range of a value from the operations that compute it. A condition that always holds does not
+//! need a guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
-/// Depth of the analysis.
 const DEPTH: u32 = 7;
 
-/// The range of all elements of a value.
+/// Returns a range that contains all elements of a value.
 pub fn range(e: E<'_>) -> ValueRange {
     of(&e.tape.graph.borrow(), e.id, DEPTH)
 }
@@ -57,14 +56,14 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> ValueRange {
     }
 }
 
-/// Facts about a whole container.
+/// A property of a whole container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fact {
-    /// Not negative, sums to 1.
+    /// The elements are not negative and sum to 1.
     Simplex,
-    /// Increasing.
+    /// The elements are increasing.
     Ordered,
-    /// Lower triangular with a positive diagonal.
+    /// The matrix is lower triangular with a positive diagonal.
     LowerFactor,
 }
 
@@ -72,28 +71,28 @@ fn has(tape: &Tape, e: E<'_>, fact: Fact) -> bool {
     tape.facts.borrow().contains(&(e.id, fact))
 }
 
-/// Notes a fact.
+/// Records a fact about the value `e`.
 pub fn note(e: E<'_>, fact: Fact) {
     e.tape.facts.borrow_mut().insert((e.id, fact));
 }
 
-/// Whether the value is known to be a simplex.
+/// Returns whether the value is known to be a simplex.
 pub fn is_simplex(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::Simplex)
 }
 
-/// Whether the value is known to be increasing.
+/// Returns whether the value is known to be increasing.
 pub fn is_ordered(tape: &Tape, e: E<'_>) -> bool {
     let increasing = |v: Vec<f64>| v.windows(2).all(|w| w[0] < w[1]);
     has(tape, e, Fact::Ordered) || e.values().is_some_and(increasing)
 }
 
-/// Whether the value is known to be lower triangular with a positive diagonal.
+/// Returns whether the value is known to be lower triangular with a positive diagonal.
 pub fn is_lower_factor(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::LowerFactor)
 }
 
-/// Whether an `n × n` matrix is symmetric by construction.
+/// Returns whether an `n × n` matrix is symmetric by construction.
 pub fn is_symmetric(tape: &Tape, e: E<'_>, n: usize) -> bool {
     symmetric(&tape.graph.borrow(), e.id, n as u32, DEPTH)
 }
@@ -119,7 +118,7 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
             (0..n * n).all(|at| index[at as usize] == index[mirror(at) as usize])
         }
         Op::Scatter(maps) => {
-            // Only diagonal elements.
+            // Only diagonal elements are added.
             args.iter().zip(maps).all(|(_, map)| match map {
                 jensen_graph::ops::ScatterMap::Index(index) => {
                     g.index_data(index).iter().all(|at| at % n == at / n)
@@ -133,7 +132,6 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
     }
 }
 
-/// A matrix put together from scalars.
 fn cells_symmetric(g: &Graph, args: &[NodeId], n: u32) -> bool {
     let mut cells: Vec<(NodeId, u32)> = Vec::new();
     for arg in args {

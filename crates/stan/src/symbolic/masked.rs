@@ -1,15 +1,15 @@
-//! Operations on the untaken side of a branch.
+//! Protects operations on the untaken side of a branch.
 //!
 //! The graph computes both sides of a branch on parameters for every draw. The untaken side has weight 0, also in the
-//! gradient. But if a function is undefined there or has an infinite slope, 0 times that slope is NaN. For draws that
-//! skip the branch, a harmless number therefore replaces the arguments of such functions.
+//! gradient. If a function is undefined there or has an infinite slope, however, 0 times that slope is NaN. For draws
+//! that skip the branch, a valid number therefore replaces the arguments of such functions.
 
 use jensen_graph::ElemOp;
 
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 
-/// `e` as argument number `which` of `op`: for draws that skip the branch, a harmless number.
+/// Returns `e` as argument number `which` of `op`, with a valid number for draws that skip the branch.
 pub(super) fn argument<'g>(op: ElemOp, which: usize, e: E<'g>) -> E<'g> {
     let Some(taken) = e.tape.taken.get() else {
         return e;

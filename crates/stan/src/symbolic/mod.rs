@@ -3,8 +3,8 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `value`, `index`, `complex`, `overlay` | symbolic values and their parts |
-//! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
-//! | `domain` | what arguments must be, on values and on the graph |
+//! | `tape`, `known`, `masked` | the graph under construction, and facts about its values |
+//! | `domain` | the domains of arguments, for values and for the graph |
 //! | `transforms` | the constraining transforms and their inverses |
 //! | `functions` | library functions, one table from name to builder |
 

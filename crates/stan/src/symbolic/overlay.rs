@@ -10,9 +10,9 @@ use crate::symbolic::value::{Cell, Dims};
 /// An element of a container at a position that iterations index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
-    /// The same element in every iteration.
+    /// The element is the same in every iteration.
     Fixed(u32),
-    /// Each iteration's own.
+    /// Each iteration has its own element.
     Own(Rc<[u32]>),
 }
 
@@ -23,8 +23,8 @@ pub struct Overlay {
     pub var: VarId,
     /// The extents of the container.
     pub dims: Rc<Dims>,
-    /// Represents its elements before the loop.
+    /// The placeholder for the elements before the loop.
     pub stand_in: NodeId,
-    /// The elements that have been written.
+    /// The written elements, each with its position, in the order of writing.
     pub entries: Rc<Vec<(At, Cell)>>,
 }

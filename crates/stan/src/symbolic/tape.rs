@@ -1,12 +1,11 @@
-//! The graph under construction, with an expression type for code that reads like formulas.
+//! Builds the graph, with an expression type for code that reads like formulas.
 //!
-//! [`E`] differs from `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities
-//! written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with that
-//! location. Here nodes carry the location in the Stan program. Arguments on an untaken side of a branch are replaced
-//! (`masked`), numbers known for each record are computed at once, and `log` simplifies its argument. A factor in an
-//! unrolled loop stays a factor, so that iterations can be merged again. A single type with hooks for both would burden
-//! each language with the rules of the other. The graph has everything that both share: the operations with their
-//! shapes, values and derivatives.
+//! [`E`] and `jensen_graph::Expr` are both nodes with operators, but they serve different languages. `Expr` is for log
+//! densities written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with
+//! that location. [`E`] carries the location in the Stan program, replaces arguments on the untaken side of a branch
+//! (`masked`), computes numbers that are known for each record at once, and simplifies the argument of `log`. It also
+//! keeps a factor in an unrolled loop, so that iterations can be merged again. Both share the operations in
+//! `jensen_graph`, with their shapes, values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,36 +13,57 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::symbolic::known::{self, Fact};
 use crate::symbolic::masked;
+use crate::value::error::{FnError, FnResult, Halt};
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, Shape, Spread};
 
-/// The graph being built, with the conditions that reject a draw.
+/// The graph that is being built, with the conditions that reject a draw.
 #[derive(Debug, Default)]
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
     /// Scalars that are nonzero for rejected draws.
     pub guards: RefCell<Vec<NodeId>>,
-    /// Whether this is inside a loop that is being unrolled, in which short containers are handled element by element.
+    /// Whether a loop is being unrolled. Short containers are then handled element by element.
     pub unrolling: Cell<bool>,
-    /// Nonzero for draws that execute the current code; `None` if all do.
+    /// A number that is nonzero for draws that execute the current code, or `None` if all draws do.
     pub taken: Cell<Option<NodeId>>,
-    /// Values with a location and a scale.
+    /// The values with a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
     /// Values together with the vector of which they are a rotation. If that vector has location 0 and a common scale,
     /// the values do too.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
-    /// Known facts about containers.
+    /// The known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
-    /// Number of records, if the data are exchangeable.
+    /// The number of records, if the data are exchangeable.
     pub records: Cell<Option<usize>>,
     /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The placeholder for the result of such an operation, for this number of records.
+    /// The interrupt and the largest number of nodes, which calls that add nodes for each element check.
+    pub limits: RefCell<(Halt, Option<usize>)>,
+    /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
 impl Tape {
-    /// A node as an expression.
+    /// Ends a call that adds nodes for each element.
+    ///
+    /// # Errors
+    /// Fails with [`ErrorKind::Limit`](crate::value::error::ErrorKind::Limit) if an interrupt is pending or the graph
+    /// is too large.
+    pub fn go_on(&self) -> FnResult<()> {
+        let (halt, most) = &*self.limits.borrow();
+        if let Some(message) = halt.reason() {
+            return Err(FnError::limit(message));
+        }
+        match most.filter(|most| self.graph.borrow().len() > *most) {
+            None => Ok(()),
+            Some(most) => Err(FnError::limit(format!(
+                "the graph of the log density exceeds {most} nodes (--memory-limit)"
+            ))),
+        }
+    }
+
+    /// Returns a node as an expression.
     pub fn e(&self, id: NodeId) -> E<'_> {
         E { tape: self, id }
     }
@@ -57,17 +77,17 @@ impl Tape {
         });
     }
 
-    /// A constant scalar.
+    /// Creates a constant scalar.
     pub fn constant(&self, value: f64) -> E<'_> {
         self.e(self.graph.borrow_mut().constant(value))
     }
 
-    /// A constant vector.
+    /// Creates a constant vector.
     pub fn vector(&self, values: &[f64]) -> E<'_> {
         self.e(self.graph.borrow_mut().vector(values))
     }
 
-    /// One known number for each record.
+    /// Creates a column with one known number for each record.
     pub fn column(&self, values: &[f64]) -> E<'_> {
         let first = values.first().map_or(0, |x| x.to_bits());
         if values.iter().all(|x| x.to_bits() == first) {
@@ -76,7 +96,8 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Known numbers in the form of `like`: one per record, or elements.
+    /// Creates known numbers. If `like` is true, they are a column with one number per record, and otherwise a
+    /// vector.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)
@@ -85,7 +106,7 @@ impl Tape {
         }
     }
 
-    /// An elementwise operation. If its arguments are known for each record, so is the result.
+    /// The result is known for each record if the arguments are.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -95,7 +116,7 @@ impl Tape {
             };
             args.iter().any(|id| g.shape(*id).record) && args.iter().any(whole)
         };
-        // A value without a form remains so, because numbers would fold to a value that looks like any other.
+        // A value without a form must not be folded, because the resulting numbers would look like any other value.
         if mixed || self.fault.borrow().is_some() {
             return self.no_form("an operation on a whole vector").id;
         }
@@ -126,15 +147,15 @@ impl Tape {
         }
     }
 
-    /// Which records execute the current code, if data decide this: nonzero for each record that does, or one number
-    /// for all.
+    /// Returns which records execute the current code, if data decide this. The number is nonzero for each record
+    /// that does. There may be one number for all records.
     pub fn comes_by(&self) -> Option<Vec<f64>> {
         self.records.get()?;
         self.e(self.taken.get()?).data()
     }
 
-    /// Records that an operation has no form for one value per record. A value of one record, without accessible
-    /// elements, replaces the result.
+    /// Records that an operation has no form for one value per record. Returns a value of one record, without
+    /// accessible elements, that replaces the result.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         let Some(count) = self.records.get() else {
@@ -149,7 +170,7 @@ impl Tape {
         self.e(id)
     }
 
-    /// Values in sequence.
+    /// Concatenates values.
     pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
         if let [one] = parts {
             return *one;
@@ -161,7 +182,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().concat(&ids))
     }
 
-    /// A sum of values of one shape (scalars broadcast) as a balanced tree.
+    /// Adds values of one shape (scalars broadcast) in a balanced tree.
     pub fn add_all<'g>(&'g self, terms: &[E<'g>]) -> E<'g> {
         match *terms {
             [] => self.constant(0.0),
@@ -179,7 +200,7 @@ impl Tape {
         }
     }
 
-    /// Rejects the draw where any element of `bad` is non-zero.
+    /// Rejects the draws for which any element of `bad` is non-zero.
     pub fn reject_where(&self, bad: E<'_>) {
         let bad = bad.sum();
         if bad.scalar() != Some(0.0) {
@@ -188,7 +209,6 @@ impl Tape {
     }
 }
 
-/// A known scalar, or the numbers of a record column.
 fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -203,7 +223,7 @@ fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
 /// callers check first.
 #[derive(Clone, Copy, Debug)]
 pub struct E<'g> {
-    /// The location where it is built.
+    /// The tape on which the node is recorded.
     pub tape: &'g Tape,
     /// The node.
     pub id: NodeId,
@@ -233,14 +253,14 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
-    /// An elementwise operation.
+    /// Applies an elementwise operation of one argument.
     pub fn op1(self, op: ElemOp) -> Self {
         let x = masked::argument(op, 0, self);
         let id = x.tape.elem(op, &[x.id]);
         E { id, ..self }
     }
 
-    /// An elementwise operation of two arguments.
+    /// Applies an elementwise operation of two arguments.
     pub fn op2(self, op: ElemOp, other: E<'g>) -> Self {
         let (x, y) = (
             masked::argument(op, 0, self),
@@ -250,7 +270,7 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
-    /// An elementwise operation of three arguments.
+    /// Applies an elementwise operation of three arguments.
     pub fn op3(self, op: ElemOp, second: E<'g>, third: E<'g>) -> Self {
         let (x, y, z) = (
             masked::argument(op, 0, self),
@@ -262,65 +282,65 @@ impl<'g> E<'g> {
     }
 
     unary! {
-        /// 1/x
+        /// Returns 1/x.
         recip => Recip;
-        /// x²
+        /// Returns x².
         square => Square;
-        /// √x
+        /// Returns √x.
         sqrt => Sqrt;
-        /// eˣ
+        /// Returns eˣ.
         exp => Exp;
-        /// eˣ − 1
+        /// Returns eˣ − 1.
         expm1 => Expm1;
-        /// 1/(1 + e⁻ˣ)
+        /// Returns 1/(1 + e⁻ˣ).
         inv_logit => InvLogit;
-        /// log(1 + eˣ)
+        /// Returns log(1 + eˣ).
         log1p_exp => Log1pExp;
-        /// log(1 − eˣ)
+        /// Returns log(1 − eˣ).
         log1m_exp => Log1mExp;
-        /// |x|
+        /// Returns |x|.
         abs => Abs;
-        /// log |Γ(x)|
+        /// Returns log |Γ(x)|.
         lgamma => Lgamma;
-        /// Φ(x)
+        /// Returns Φ(x).
         normal_cdf => NormalCdf;
-        /// log Φ(x)
+        /// Returns log Φ(x).
         log_normal_cdf => LogNormalCdf;
-        /// log Φ(x), below zero log Φ(x) + x²/2
+        /// Returns log Φ(x) for x ≥ 0, and log Φ(x) + x²/2 below zero.
         log_normal_scaled => LogNormalScaled;
-        /// tanh x
+        /// Returns tanh x.
         tanh => Tanh;
-        /// cos x
+        /// Returns cos x.
         cos => Cos;
-        /// sin x
+        /// Returns sin x.
         sin => Sin;
-        /// arctan x
+        /// Returns arctan x.
         atan => Atan;
-        /// x if it is finite, otherwise 0, without a derivative: the shift in a log-sum-exp, on which the result does
-        /// not depend
+        /// Returns x if it is finite and 0 otherwise, without a derivative. It is the shift in a log-sum-exp, on
+        /// which the result does not depend.
         pivot => Pivot;
-        /// x, without derivative
+        /// Returns x without a derivative.
         held => Held;
     }
 
     binary! {
-        /// xʸ
+        /// Returns xʸ.
         pow => Pow;
-        /// 1 where x < y, else 0
+        /// Returns 1 where x < y, and 0 elsewhere.
         lt => Lt;
-        /// 1 where x ≤ y, else 0
+        /// Returns 1 where x ≤ y, and 0 elsewhere.
         le => Le;
-        /// 1 where x = y, else 0
+        /// Returns 1 where x = y, and 0 elsewhere.
         eq => Eq;
-        /// log(eˣ + eʸ)
+        /// Returns log(eˣ + eʸ).
         log_add_exp => LogAddExp;
-        /// min(x, y), NaN if either is
+        /// Returns min(x, y), or NaN if either is NaN.
         fmin => Fmin;
-        /// max(x, y), NaN if either is
+        /// Returns max(x, y), or NaN if either is NaN.
         fmax => Fmax;
     }
 
-    /// log x. For an exponential, even behind selections and concatenations, it is the exponent.
+    /// Returns log x. If x is an exponential, even behind selections and concatenations, the result is its exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -343,12 +363,12 @@ impl<'g> E<'g> {
         }
     }
 
-    /// log(1 + x)
+    /// Returns log(1 + x).
     pub fn log1p(self) -> Self {
         self.op1(ElemOp::Log1p)
     }
 
-    /// log(1 − x), without rounding for an inverse logit
+    /// Returns log(1 − x). It has no rounding error if x is an inverse logit.
     pub fn log1m(self) -> Self {
         match self.inv_logit_argument() {
             Some(z) => -z.log1p_exp(),
@@ -356,7 +376,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// z if this is `inv_logit(z)`.
+    /// Returns z if this value is `inv_logit(z)`.
     pub fn inv_logit_argument(self) -> Option<Self> {
         let g = self.tape.graph.borrow();
         match g.op(self.id) {
@@ -368,51 +388,51 @@ impl<'g> E<'g> {
         }
     }
 
-    /// `self ≠ 0 ? x : y`
+    /// Returns `self ≠ 0 ? x : y`.
     pub fn select(self, x: E<'g>, y: E<'g>) -> Self {
         let id = self.tape.elem(ElemOp::Select, &[self.id, x.id, y.id]);
         E { id, ..self }
     }
 
-    /// 1 where zero, else 0
+    /// Returns 1 where the value is zero, and 0 elsewhere.
     pub fn not(self) -> Self {
         let zero = self.tape.constant(0.0);
         self.eq(zero)
     }
 
-    /// A scalar with the value c.
+    /// Creates a scalar with the value c.
     pub fn num(self, c: f64) -> Self {
         self.tape.constant(c)
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         self.tape.graph.borrow().shape(self.id).len as usize
     }
 
-    /// The elements if they are known.
+    /// Returns the elements if they are known.
     pub fn values(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         g.constant_value(self.id).map(<[f64]>::to_vec)
     }
 
-    /// The element of a known scalar.
+    /// Returns the element of a known scalar.
     pub fn scalar(self) -> Option<f64> {
         self.tape.graph.borrow().scalar_value(self.id)
     }
 
-    /// Whether the value is known.
+    /// Returns whether the value is known.
     pub fn is_constant(self) -> bool {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
-    /// Whether there is one value per record.
+    /// Returns whether there is one value per record.
     pub fn is_record(self) -> bool {
         self.tape.graph.borrow().shape(self.id).record
     }
 
-    /// The number, or the numbers of all records, if they are known.
+    /// Returns the number, or the numbers of all records, if they are known.
     pub fn data(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         match g.shape(self.id).record {
@@ -421,7 +441,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Like [`data`](Self::data), but with positions, and without records that skip the current code.
+    /// Returns the known numbers with their positions, like [`data`](Self::data), but excludes records that skip the
+    /// current code.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();
@@ -434,7 +455,7 @@ impl<'g> E<'g> {
         Some(all.filter(|(r, _)| comes(*r)).collect())
     }
 
-    /// Element `index[r]` for each record r.
+    /// Selects element `index[r]` for each record r.
     pub fn gather_record(self, index: &[u32]) -> Self {
         if let Some(values) = self.values() {
             let picked: Vec<f64> = index.iter().map(|i| values[*i as usize]).collect();
@@ -449,7 +470,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// The sum over records. A value that does not depend on records counts once for each record.
+    /// Sums over records. A value that does not depend on records counts once for each record.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -468,7 +489,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// `self[index[i]]`
+    /// Returns `self[index[i]]` for each i.
     pub fn gather(self, index: &[u32]) -> Self {
         if self.is_record() {
             return if index.len() == 1 {
@@ -480,7 +501,7 @@ impl<'g> E<'g> {
         self.with(|g| g.gather(self.id, index))
     }
 
-    /// Element `i` as a scalar.
+    /// Returns element `i` as a scalar.
     pub fn at(self, i: usize) -> Self {
         self.with(|g| {
             if g.shape(self.id).len == 1 {
@@ -491,7 +512,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Elements `start .. start + len`.
+    /// Returns the elements `start .. start + len`.
     pub fn slice(self, start: usize, len: usize) -> Self {
         if self.is_record() {
             return self.repeat(len);
@@ -499,7 +520,7 @@ impl<'g> E<'g> {
         self.with(|g| g.slice(self.id, start, len))
     }
 
-    /// A scalar repeated `len` times.
+    /// Repeats a scalar `len` times.
     pub fn repeat(self, len: usize) -> Self {
         if self.is_record() && len != 1 {
             return self.tape.no_form("a value of one record repeated");
@@ -513,7 +534,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Sum of all elements.
+    /// Sums all elements.
     pub fn sum(self) -> Self {
         if let Some(one) = self.one_record("a sum") {
             return one;
@@ -527,7 +548,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Largest element.
+    /// Returns the largest element.
     pub fn max(self) -> Self {
         if let Some(one) = self.one_record("a maximum") {
             return one;
@@ -535,7 +556,7 @@ impl<'g> E<'g> {
         self.with(|g| g.max(self.id))
     }
 
-    /// Running sums.
+    /// Returns the running sums.
     pub fn cumsum(self) -> Self {
         if let Some(one) = self.one_record("a running sum") {
             return one;
@@ -543,7 +564,7 @@ impl<'g> E<'g> {
         self.with(|g| g.cumsum(self.id))
     }
 
-    /// The transpose of a `rows × cols` matrix.
+    /// Transposes a `rows × cols` matrix.
     pub fn transpose(self, rows: usize, cols: usize) -> Self {
         if rows <= 1 || cols <= 1 {
             return self;
@@ -554,12 +575,12 @@ impl<'g> E<'g> {
         self.with(|g| g.transpose(self.id, rows, cols))
     }
 
-    /// Product of an `m × k` and a `k × n` matrix.
+    /// Multiplies an `m × k` matrix by a `k × n` matrix.
     pub fn matmul(self, other: E<'g>, m: usize, k: usize, n: usize) -> Self {
         self.matmul_with(other, m, k, n, false, false)
     }
 
-    /// Product of an `m × k` and a `k × n` matrix, either stored transposed.
+    /// Multiplies an `m × k` matrix by a `k × n` matrix. Either may be stored transposed.
     pub fn matmul_with(
         self,
         other: E<'g>,
@@ -589,7 +610,7 @@ impl<'g> E<'g> {
         self.with(|g| g.matmul(self.id, other.id, dims))
     }
 
-    /// Lower Cholesky factor of an `n × n` matrix.
+    /// Returns the lower Cholesky factor of an `n × n` matrix.
     pub fn cholesky(self, n: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a Cholesky factor");
@@ -616,7 +637,7 @@ impl<'g> E<'g> {
         l
     }
 
-    /// X with L X = B (or Lᵀ X = B); `self` is the lower triangular `n × n` matrix L.
+    /// Solves L X = B (or Lᵀ X = B). `self` is the lower triangular `n × n` matrix L.
     pub fn tri_solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
         if self.is_record() || b.is_record() {
             return self.tape.no_form("a system of equations");
@@ -624,7 +645,7 @@ impl<'g> E<'g> {
         self.with(|g| g.tri_solve(self.id, b.id, n, cols, transposed))
     }
 
-    /// X with A X = B (or Aᵀ X = B); `self` is the `n × n` matrix A.
+    /// Solves A X = B (or Aᵀ X = B). `self` is the `n × n` matrix A.
     pub fn solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
         if self.is_record() || b.is_record() {
             return self.tape.no_form("a system of equations");
@@ -632,7 +653,7 @@ impl<'g> E<'g> {
         self.with(|g| g.solve(self.id, b.id, n, cols, transposed))
     }
 
-    /// log |det| of an `n × n` matrix.
+    /// Returns log |det| of an `n × n` matrix.
     pub fn log_abs_det(self, n: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a determinant");
@@ -640,7 +661,7 @@ impl<'g> E<'g> {
         self.with(|g| g.log_abs_det(self.id, n))
     }
 
-    /// Eigenvalues, ascending, and eigenvectors of a symmetric `n × n` matrix.
+    /// Returns the eigenvalues, ascending, and the eigenvectors of a symmetric `n × n` matrix.
     pub fn eigen_sym(self, n: usize) -> (Self, Self) {
         if self.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -650,8 +671,8 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
-    /// Eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian part: the
-    /// real and the imaginary parts of both.
+    /// Returns the eigenvalues and eigenvectors of the complex `n × n` matrix whose real part is `self`, or of its
+    /// Hermitian part. Both are given by their real and imaginary parts.
     pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
         if self.is_record() || im.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -663,7 +684,7 @@ impl<'g> E<'g> {
         [parts(0, n), parts(2 * n, n * n)]
     }
 
-    /// The hypergeometric function of this vector, which contains `above` numerator parameters, `below` denominator
+    /// Evaluates the hypergeometric function. This vector contains `above` numerator parameters, `below` denominator
     /// parameters and the argument.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
         if self.is_record() {
@@ -672,7 +693,7 @@ impl<'g> E<'g> {
         self.with(|g| g.hypergeometric(self.id, above, below, 0))
     }
 
-    /// Zeros of length `len` with the elements added at `index`.
+    /// Adds the elements to zeros of length `len`, at the positions in `index`.
     pub fn scatter(self, index: &[u32], len: usize) -> Self {
         if self.is_record() {
             return self
@@ -682,13 +703,13 @@ impl<'g> E<'g> {
         self.with(|g| g.scatter_add(self.id, index, len))
     }
 
-    /// The diagonal of an `n`-row matrix with `m` diagonal elements.
+    /// Returns the diagonal of an `n`-row matrix with `m` diagonal elements.
     pub fn diagonal(self, n: usize, m: usize) -> Self {
         let index: Vec<u32> = (0..m).map(|i| (i * n + i) as u32).collect();
         self.gather(&index)
     }
 
-    /// log Σ exp over all elements.
+    /// Returns log Σ exp over all elements.
     pub fn log_sum_exp(self) -> Self {
         match self.len() {
             0 => self.num(f64::NEG_INFINITY),

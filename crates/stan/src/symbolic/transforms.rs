@@ -1,4 +1,5 @@
-//! The constraining transforms over the graph: from coordinates to constrained values, with the log-Jacobian.
+//! The constraining transforms over the graph. They map coordinates to constrained values, and return the
+//! log-Jacobian.
 //!
 //! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a whole
 //! array is a single operation, and logarithms of scales stay available (`log(exp z)` is `z` again).
@@ -10,27 +11,27 @@ use crate::symbolic::value::{Cell, Dims, SHORT, Sym, assemble, e_cell};
 use crate::transform::Transform;
 use crate::value::error::{FnError, FnResult};
 
-/// One bound: a scalar, or one for each element.
+/// A bound: a scalar, or one number for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
-    /// No element is finite, so there is no bound.
+    /// No element has a finite bound.
     None,
-    /// Finite everywhere, or unknown.
+    /// The bound is finite everywhere, or unknown.
     All(E<'g>),
-    /// Known values. The bound is finite where the second value is 1.
+    /// The bound is known. It is finite where the second value is 1.
     Some(E<'g>, E<'g>),
 }
 
 /// The constraint of a container, element by element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds<'g> {
-    /// Between a lower and an upper bound.
+    /// Elements lie between a lower and an upper bound.
     Within(Bound<'g>, Bound<'g>),
-    /// Multiplied, then shifted by an offset.
+    /// Elements are multiplied, then shifted by an offset.
     Scaled(Bound<'g>, Bound<'g>),
 }
 
-/// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
+/// Reads the bound of a variable with these extents. Elements equal to `infinity` are unbounded.
 ///
 /// # Errors
 /// Fails if the bound has another shape or is NaN.
@@ -63,7 +64,7 @@ pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnRes
     })
 }
 
-/// A container shifted by an offset, and its log-Jacobian.
+/// Shifts a container by an offset. Also returns the log-Jacobian.
 pub fn offset<'g>(z: E<'g>, by: Bound<'g>) -> (E<'g>, E<'g>) {
     (z + location(z, by, 0.0), z.num(0.0))
 }
@@ -75,7 +76,7 @@ fn location<'g>(z: E<'g>, bound: Bound<'g>, without: f64) -> E<'g> {
     }
 }
 
-/// Constrained elements and log-Jacobian if each element is transformed separately.
+/// Returns the constrained elements and the log-Jacobian, where each element is transformed separately.
 ///
 /// # Errors
 /// Fails if known bounds exclude all values, or a known multiplier is not positive.
@@ -120,7 +121,7 @@ pub fn elementwise<'g>(
     })
 }
 
-/// Coordinates of elements that are constrained separately.
+/// Returns the coordinates of elements that are constrained separately.
 pub fn elementwise_free<'g>(x: E<'g>, bounds: Bounds<'g>) -> E<'g> {
     let (finite, split) = (x.num(1.0), |bound: Bound<'g>| match bound {
         Bound::None => (x.num(0.0), x.num(0.0)),
@@ -151,7 +152,6 @@ fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     }
 }
 
-/// Bounds with some infinite elements.
 fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
     let split = |bound: Bound<'g>| match bound {
@@ -171,7 +171,7 @@ fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     (x, jacobian.sum())
 }
 
-/// The cells of one constrained value, and its log-Jacobian.
+/// Returns the cells of one constrained value, and its log-Jacobian.
 pub fn structured<'g>(
     tape: &'g Tape,
     transform: &Transform,
@@ -270,7 +270,6 @@ pub fn structured<'g>(
     }
 }
 
-/// `count` elements from `start` on, `step` apart.
 fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
     if z.len() == 1 {
         return z;
@@ -279,7 +278,6 @@ fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
     z.gather(&index)
 }
 
-/// All elements of a node as cells.
 fn whole(e: E<'_>) -> Vec<Cell> {
     match e.values() {
         Some(values) => values.into_iter().map(Cell::Const).collect(),
@@ -287,7 +285,6 @@ fn whole(e: E<'_>) -> Vec<Cell> {
     }
 }
 
-/// Records a fact about the container that consists of these cells.
 fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
     note(assemble(tape, cells), fact);
 }
@@ -328,7 +325,7 @@ fn ordered<'g>(tape: &'g Tape, z: E<'g>, positive: bool) -> (Vec<Cell>, E<'g>) {
     (cells, tape.add_all(&terms))
 }
 
-/// Columns (1, …, 1, −k, 0, …, 0)/√(k (k + 1)): an orthonormal basis of the zero-sum vectors.
+/// Returns the matrix with columns (1, …, 1, −k, 0, …, 0)/√(k (k + 1)), an orthonormal basis of the zero-sum vectors.
 pub fn basis(tape: &Tape, n: usize) -> E<'_> {
     let mut elements = Vec::with_capacity(n * (n - 1));
     for k in 1..n {
@@ -342,7 +339,6 @@ pub fn basis(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&elements)
 }
 
-/// The zero-sum vector of n elements with coordinates `z`.
 fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
     if n == 1 {
         return tape.constant(0.0);
@@ -373,14 +369,15 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
-/// The largest correlation matrix for which each of these sums is a product.
+/// The largest number of rows of a correlation matrix for which the sums of v are a product with masks, one for each
+/// position.
 const MASKED: usize = 16;
 
-/// The Cholesky factor of a correlation matrix from canonical partial correlations tanh z, given row by row, or column
-/// by column with the Jacobian of the whole matrix.
+/// Returns the Cholesky factor of a correlation matrix from canonical partial correlations tanh z. They are given row
+/// by row, or column by column with the Jacobian of the whole matrix.
 ///
-/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
-/// and the diagonal is that without the first factor, so its logarithms are sums of v.
+/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v), where the sum is over the earlier partial
+/// correlations of its row. Diagonal elements lack the first factor, so their logarithms are sums of v.
 fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
     let zero = tape.constant(0.0);
     if k == 1 {
@@ -461,7 +458,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     (cells, jacobian)
 }
 
-/// A lower triangular matrix row by row, and the logarithms of its diagonal.
+/// The matrix is stored row by row. The second result is the logarithms of its diagonal.
 fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
     let mut cells = vec![Cell::Const(0.0); rows * cols];
     let mut diagonal = Vec::with_capacity(cols);
@@ -487,7 +484,6 @@ fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<
     (cells, (0..cols).map(|j| logs.at(j)).collect())
 }
 
-/// L Lᵀ
 fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
     let l = assemble(tape, l);
     whole(l.matmul_with(l, rows, cols, rows, false, true))

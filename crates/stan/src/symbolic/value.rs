@@ -1,4 +1,4 @@
-//! Symbolic values: the value of an expression that may depend on parameters.
+//! Symbolic values: the values of expressions that may depend on parameters.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -12,7 +12,10 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Largest number of elements of a container that is handled element by element if its elements are scalars of an
+/// The number of elements that take about as long as the question whether an interrupt is pending.
+const ASK_EVERY: usize = 256;
+
+/// The largest number of elements of a container that is handled element by element if its elements are scalars of an
 /// unrolled loop. The copies of the loop body then stay recognisable.
 pub const SHORT: usize = 16;
 
@@ -30,7 +33,7 @@ pub enum Leaf {
 }
 
 impl Leaf {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(self) -> usize {
         match self {
             Leaf::Scalar => 1,
@@ -39,7 +42,7 @@ impl Leaf {
         }
     }
 
-    /// Rows and columns; a scalar is 1 × 1.
+    /// Returns the numbers of rows and columns. A scalar is 1 × 1.
     pub fn extents(self) -> (usize, usize) {
         match self {
             Leaf::Scalar => (1, 1),
@@ -50,18 +53,18 @@ impl Leaf {
     }
 }
 
-/// Extents of a container of reals. Elements are stored array element after array element (row-major over the array
-/// dimensions), each column-major.
+/// The extents of a container of reals. Arrays are stored element after element, in row-major order of the array
+/// dimensions. Each element is column-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dims {
-    /// Array dimensions, outermost first.
+    /// The array dimensions, outermost first.
     pub array: Vec<usize>,
     /// The elements of the array.
     pub leaf: Leaf,
 }
 
 impl Dims {
-    /// The extents of a value that is not an array.
+    /// Creates the extents of a value that is not an array.
     pub fn leaf(leaf: Leaf) -> Dims {
         Dims {
             array: Vec::new(),
@@ -69,17 +72,17 @@ impl Dims {
         }
     }
 
-    /// Number of reals.
+    /// Returns the number of reals.
     pub fn size(&self) -> usize {
         self.array.iter().product::<usize>() * self.leaf.size()
     }
 
-    /// Number of array elements.
+    /// Returns the number of array elements.
     pub fn count(&self) -> usize {
         self.array.iter().product()
     }
 
-    /// All extents, array dimensions first.
+    /// Returns all extents, array dimensions first.
     pub fn extents(&self) -> Vec<usize> {
         let mut all = self.array.clone();
         match self.leaf {
@@ -90,7 +93,7 @@ impl Dims {
         all
     }
 
-    /// Stride in storage along each extent.
+    /// Returns the stride in storage along each extent.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.array.len()];
         let mut stride = self.leaf.size();
@@ -106,12 +109,12 @@ impl Dims {
         strides
     }
 
-    /// Whether the value is a single real.
+    /// Returns whether the value is a single real.
     pub fn is_scalar(&self) -> bool {
         self.array.is_empty() && self.leaf == Leaf::Scalar
     }
 
-    /// The shape in words: `array[2,4] vector[3]`.
+    /// Describes the shape, such as `array[2,4] vector[3]`.
     pub fn describe(&self) -> String {
         let leaf = match self.leaf {
             Leaf::Scalar => "real".to_string(),
@@ -126,7 +129,7 @@ impl Dims {
         format!("array[{}] {leaf}", dims.join(","))
     }
 
-    /// Extents of a known value of reals or ints; `None` for complex numbers and tuples.
+    /// Returns the extents of a known value of reals or ints, or `None` for complex numbers and tuples.
     pub fn of_value(value: &Value) -> Option<Dims> {
         let mut array = Vec::new();
         let mut value = value;
@@ -160,7 +163,7 @@ impl Dims {
         Some(Dims { array, leaf })
     }
 
-    /// The known value of these extents.
+    /// Creates a known value with these extents.
     pub fn value(&self, numbers: &[f64]) -> Value {
         self.value_below(0, numbers)
     }
@@ -187,35 +190,35 @@ impl Dims {
     }
 }
 
-/// One element of a [`Store::Table`].
+/// An element of a [`Store::Table`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
     /// A known number.
     Const(f64),
-    /// Element of a node.
+    /// An element of a node.
     Elem(NodeId, u32),
 }
 
 /// The elements of a container.
 #[derive(Clone, Debug)]
 pub enum Store {
-    /// One node with all of them.
+    /// One node has all elements.
     Node(NodeId),
-    /// Element by element.
+    /// Each element has its own [`Cell`].
     Table(Rc<Vec<Cell>>),
 }
 
 /// A container of reals.
 #[derive(Clone, Debug)]
 pub struct Flat {
-    /// Extents.
+    /// The extents of the container.
     pub dims: Rc<Dims>,
-    /// Elements.
+    /// The elements of the container.
     pub store: Store,
 }
 
 impl Flat {
-    /// The elements, separately; changes the representation.
+    /// Returns the elements separately. Changes the representation if necessary.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -229,7 +232,7 @@ impl Flat {
         }
     }
 
-    /// Element `i`.
+    /// Returns element `i`.
     pub fn cell(&self, i: usize) -> Cell {
         match &self.store {
             Store::Node(id) => Cell::Elem(*id, i as u32),
@@ -237,7 +240,7 @@ impl Flat {
         }
     }
 
-    /// Whether the value is stored element by element.
+    /// Returns whether the value is stored element by element.
     pub fn is_table(&self) -> bool {
         matches!(self.store, Store::Table(_))
     }
@@ -260,7 +263,7 @@ pub enum Sym {
     Array(Rc<Vec<Sym>>),
     /// A tuple.
     Tuple(Rc<Vec<Sym>>),
-    /// A complex number or container, by its real and imaginary parts.
+    /// A complex number or container, as its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
     /// A container over the records: the same container for one record, with one value per record for each element.
     Records(Rc<Sym>),
@@ -289,7 +292,6 @@ impl From<Arc<Value>> for Sym {
 }
 
 impl From<E<'_>> for Sym {
-    /// A scalar.
     fn from(e: E<'_>) -> Sym {
         match e.scalar() {
             Some(x) => Sym::Real(x),
@@ -299,7 +301,7 @@ impl From<E<'_>> for Sym {
 }
 
 impl Sym {
-    /// A container with the elements of a node; a known one if the node is known.
+    /// Creates a container from the elements of a node. The container is known if the node is.
     pub fn flat(dims: Dims, e: E<'_>) -> Sym {
         if dims.is_scalar() {
             return e.into();
@@ -313,7 +315,7 @@ impl Sym {
         })
     }
 
-    /// A container with these elements; a known one if all are known.
+    /// Creates a container with these elements. The container is known if all of them are.
     pub fn cells(dims: Dims, cells: Vec<Cell>) -> Sym {
         let known = |cell: &Cell| match cell {
             Cell::Const(x) => Some(*x),
@@ -328,7 +330,7 @@ impl Sym {
         })
     }
 
-    /// The value if all of it is known.
+    /// Returns the value if it is known entirely.
     pub fn known(&self) -> Option<Cow<'_, Value>> {
         Some(match self {
             Sym::Int(i) => Cow::Owned(Value::Int(*i)),
@@ -349,7 +351,7 @@ impl Sym {
         })
     }
 
-    /// Whether all of it is known.
+    /// Returns whether the value is known entirely.
     pub fn is_known(&self) -> bool {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
@@ -363,7 +365,7 @@ impl Sym {
         }
     }
 
-    /// A known `int`.
+    /// Returns a known `int`.
     ///
     /// # Errors
     /// Fails if the value depends on parameters.
@@ -381,7 +383,7 @@ impl Sym {
         }
     }
 
-    /// A known size or count.
+    /// Returns a known size or count.
     ///
     /// # Errors
     /// Fails if the value is negative or depends on parameters.
@@ -391,7 +393,7 @@ impl Sym {
             .map_err(|_| FnError::invalid(format!("{what} is {n}, but must not be negative")))
     }
 
-    /// Extents of a real, int or container of these.
+    /// Returns the extents of a real, an int or a container of these.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -409,12 +411,12 @@ impl Sym {
         }
     }
 
-    /// Whether the value is a single number.
+    /// Returns whether the value is a single number.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_))
     }
 
-    /// The shape in words.
+    /// Describes the shape in words.
     pub fn describe(&self) -> String {
         match self {
             Sym::Int(_) => "int".into(),
@@ -435,7 +437,7 @@ impl Sym {
         }
     }
 
-    /// All elements as one node.
+    /// Returns all elements as one node.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -463,7 +465,7 @@ impl Sym {
         })
     }
 
-    /// Element `i` in storage order.
+    /// Returns element `i` in storage order.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -480,24 +482,29 @@ impl Sym {
         })
     }
 
-    /// All elements, separately.
+    /// Returns each element separately.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
     pub fn elements<'g>(&self, tape: &'g Tape) -> FnResult<Vec<E<'g>>> {
-        match self {
-            Sym::Data(value) => {
-                self.dims()?;
-                Ok(value.numbers().iter().map(|x| tape.constant(*x)).collect())
+        let n = self.dims()?.size();
+        let numbers = match self {
+            Sym::Data(value) => Some(value.numbers()),
+            _ => None,
+        };
+        let element = |i: usize| {
+            if i % ASK_EVERY == 0 {
+                tape.go_on()?;
             }
-            _ => {
-                let n = self.dims()?.size();
-                (0..n).map(|i| self.element(tape, i)).collect()
+            match &numbers {
+                Some(numbers) => Ok(tape.constant(numbers[i])),
+                None => self.element(tape, i),
             }
-        }
+        };
+        (0..n).map(element).collect()
     }
 
-    /// All elements as cells.
+    /// Returns all elements as cells.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -523,8 +530,8 @@ impl Sym {
         })
     }
 
-    /// Whether the elements should be handled separately. They should if the value is short and is either stored that
-    /// way or inside an unrolled loop, or if it has values of each record.
+    /// Returns whether the elements should be handled separately. They should if the value has one value per record, or
+    /// if it is short and is either stored element by element or inside an unrolled loop.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -535,7 +542,7 @@ impl Sym {
         }
     }
 
-    /// One record of a container over the records; any other value unchanged.
+    /// Returns one record of a container over the records. Returns any other value unchanged.
     pub fn one_record(&self) -> Sym {
         match self {
             Sym::Records(one) => (**one).clone(),
@@ -543,7 +550,7 @@ impl Sym {
         }
     }
 
-    /// Whether some element is one value for each record.
+    /// Returns whether some element has one value for each record.
     pub fn has_records(&self, tape: &Tape) -> bool {
         if tape.records.get().is_none() {
             return false;
@@ -563,7 +570,7 @@ impl Sym {
         }
     }
 
-    /// A tuple, or an array of tuples, with separate parts.
+    /// Returns a tuple, or an array of tuples, with separate parts.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -577,7 +584,8 @@ impl Sym {
         }
     }
 
-    /// A value of type `ty`. If that type contains ints, numbers that the graph computed become ints again.
+    /// Converts the value to type `ty`. If that type contains ints, numbers that the graph computed become ints
+    /// again.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -593,7 +601,7 @@ impl Sym {
         }
     }
 
-    /// The value as one of type `ty`.
+    /// Promotes the value to type `ty`.
     pub fn promote(self, ty: &Type) -> Sym {
         match self {
             Sym::Int(i) if *ty == Type::Real => Sym::Real(f64::from(i)),
@@ -621,7 +629,7 @@ fn complex_here() -> FnError {
     FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
-/// The error of a function of all records at once.
+/// Returns the error of a function of all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
         "records interact: this needs all records together, so the log density is not a sum over records",
@@ -632,7 +640,7 @@ fn whole_overlay() -> FnError {
     FnError::records("an iteration of the loop reads a whole container that iterations assign to")
 }
 
-/// A cell as a scalar.
+/// Converts a cell to a scalar.
 pub fn cell_e(tape: &Tape, cell: Cell) -> E<'_> {
     match cell {
         Cell::Const(x) => tape.constant(x),
@@ -640,7 +648,7 @@ pub fn cell_e(tape: &Tape, cell: Cell) -> E<'_> {
     }
 }
 
-/// A scalar as a cell.
+/// Converts a scalar to a cell.
 pub fn e_cell(e: E<'_>) -> Cell {
     match e.scalar() {
         Some(x) => Cell::Const(x),
@@ -648,7 +656,7 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// The node with these elements. Runs of constants and of elements of one node stay contiguous.
+/// Returns a node with these elements. Runs of constants and of elements of one node stay contiguous.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;
@@ -687,7 +695,7 @@ pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
 }
 
 impl Sym {
-    /// The elements at `index` (positions in storage order), as a value of other extents.
+    /// Returns the elements at `index` (positions in storage order) as a value with other extents.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -704,7 +712,8 @@ impl Sym {
         })
     }
 
-    /// A container of these elements: element by element if short, otherwise as one node.
+    /// Creates a container of these elements. A short container is stored element by element, and a longer one as one
+    /// node.
     pub fn joined(tape: &Tape, dims: Dims, cells: Vec<Cell>) -> Sym {
         if dims.is_scalar() {
             return match cells[0] {

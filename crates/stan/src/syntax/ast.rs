@@ -22,7 +22,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// The block's name in source.
+    /// Returns the block's name in the source.
     pub fn name(self) -> &'static str {
         match self {
             BlockKind::Functions => "functions",
@@ -45,18 +45,18 @@ pub struct Ident {
     pub span: Span,
 }
 
-/// An expression.
+/// An expression without a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// The kind of the expression.
     pub kind: ExprKind,
     /// The location of the expression in the source.
     pub span: Span,
-    /// Longest path to a leaf; the parser keeps it below a limit, so that walks may recurse.
+    /// The length of the longest path to a leaf. The parser limits it, so that later stages may recurse over the tree.
     pub height: u32,
 }
 
-/// Kinds of expression.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum ExprKind {
@@ -64,22 +64,22 @@ pub enum ExprKind {
     Real(f64),
     Imag(f64),
     Name(String),
-    /// `target()`
+    /// `target()`.
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator keeps its own location for messages.
+    /// An operation of two operands. The span is the location of the operator, for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
     Index(Box<Expr>, Vec<Index>),
-    /// `e.2`: the number as written, from 1.
+    /// `e.2`. The number counts from 1, as in the source.
     Component(Box<Expr>, u32),
     Call(Call),
     Array(Vec<Expr>),
     RowVector(Vec<Expr>),
     Tuple(Vec<Expr>),
     Paren(Box<Expr>),
-    /// Code that could not be parsed; already reported.
+    /// Code that could not be parsed. The error has been reported.
     Error,
 }
 
@@ -88,13 +88,13 @@ pub enum ExprKind {
 pub struct Call {
     /// The function's name.
     pub name: Ident,
-    /// Arguments.
+    /// The arguments of the call.
     pub args: Vec<Expr>,
     /// Whether a `|` follows the first argument.
     pub bar: bool,
 }
 
-/// One index.
+/// An index of an index expression.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Index {
@@ -140,7 +140,7 @@ pub enum InfixOp {
 }
 
 impl InfixOp {
-    /// The operator in source.
+    /// Returns the operator as written in the source.
     pub fn symbol(self) -> &'static str {
         use InfixOp::*;
         match self {
@@ -170,19 +170,19 @@ impl InfixOp {
 /// A type of a declaration, with sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizedType {
-    /// Array sizes, outermost first.
+    /// The array sizes, outermost first.
     pub dims: Vec<Expr>,
     /// The type below the arrays.
     pub base: BaseType,
-    /// Sizes in brackets after the type, as written: one for a vector, two for a matrix.
+    /// The sizes in brackets after the type, as written: one for a vector, two for a matrix.
     pub sizes: Vec<Expr>,
-    /// `<…>` as written.
+    /// The bounds or the affine transform in `<…>`, as written.
     pub transform: Transform,
     /// The location of the type in the source.
     pub span: Span,
 }
 
-/// Types below arrays.
+/// A type below arrays.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum BaseType {
@@ -210,21 +210,21 @@ pub enum BaseType {
     Tuple(Vec<SizedType>),
 }
 
-/// Bounds or an affine transform.
+/// The bounds or the affine transform of a declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transform {
-    /// `lower=`
+    /// The value of `lower=`.
     pub lower: Option<Box<Expr>>,
-    /// `upper=`
+    /// The value of `upper=`.
     pub upper: Option<Box<Expr>>,
-    /// `offset=`
+    /// The value of `offset=`.
     pub offset: Option<Box<Expr>>,
-    /// `multiplier=`
+    /// The value of `multiplier=`.
     pub multiplier: Option<Box<Expr>>,
 }
 
 impl Transform {
-    /// Whether the list is empty.
+    /// Returns whether the declaration has neither bounds nor an affine transform.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none()
             && self.upper.is_none()
@@ -233,18 +233,18 @@ impl Transform {
     }
 }
 
-/// A type without sizes, of a function's argument or result.
+/// A type without sizes, of an argument or of the result of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsizedType {
-    /// Array dimensions.
+    /// The number of array dimensions.
     pub depth: usize,
-    /// The type below them.
+    /// The type below the arrays.
     pub base: UnsizedBase,
     /// The location of the type in the source.
     pub span: Span,
 }
 
-/// Types below arrays, without sizes.
+/// A type below arrays, without sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum UnsizedBase {
@@ -261,14 +261,14 @@ pub enum UnsizedBase {
     Tuple(Vec<UnsizedType>),
 }
 
-/// A declaration of one variable; `real a, b;` is two that share the type.
+/// A declaration of one variable. `real a, b;` gives two declarations that share the type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decl {
     /// The type.
     pub ty: SizedType,
     /// The variable.
     pub name: Ident,
-    /// Initial value.
+    /// The initial value.
     pub init: Option<Expr>,
 }
 
@@ -281,7 +281,7 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// Kinds of statement.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum StmtKind {
@@ -315,16 +315,16 @@ pub enum StmtKind {
     Continue,
     Return(Option<Expr>),
     Empty,
-    /// Code that could not be parsed; already reported.
+    /// Code that could not be parsed. The error has been reported.
     Error,
 }
 
-/// `T[lower, upper]`
+/// `T[lower, upper]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// Lower bound.
+    /// The lower bound.
     pub lower: Option<Expr>,
-    /// Upper bound.
+    /// The upper bound.
     pub upper: Option<Expr>,
     /// The location of the truncation in the source.
     pub span: Span,
@@ -352,19 +352,19 @@ pub struct Param {
 /// A function definition or declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Result.
+    /// The type of the result.
     pub result: UnsizedType,
-    /// Name.
+    /// The name of the function.
     pub name: Ident,
-    /// Arguments.
+    /// The arguments of the function.
     pub params: Vec<Param>,
-    /// The body, missing in a declaration.
+    /// The body, or `None` for a declaration without one.
     pub body: Option<Vec<Stmt>>,
-    /// From the result type to the end.
+    /// The location from the result type to the end.
     pub span: Span,
 }
 
-/// A program: its blocks, empty if missing.
+/// A program. A block that is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Program {

@@ -1,20 +1,20 @@
-//! Text to tokens, with `#include` spliced in.
+//! Turns text into tokens, and splices in the files of `#include`.
 
 use super::scan::scan;
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-/// Finds included files. The parser itself opens no files.
+/// A source of included files. The parser itself opens no files.
 pub trait IncludeResolver {
-    /// The text of an included file, or the reason why there is none.
+    /// Returns the text of an included file, or the reason why there is none.
     ///
     /// `path` is relative, uses `/`, and never leaves the directory in which it is looked up: paths with a drive or
     /// `..` that leave it are rejected before this call, and a leading `/` is removed.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
-/// Refuses every include.
+/// A resolver that rejects every include.
 pub struct NoIncludes;
 
 impl IncludeResolver for NoIncludes {
@@ -23,22 +23,21 @@ impl IncludeResolver for NoIncludes {
     }
 }
 
-/// Includes deeper than this are refused.
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// Limit on the total size of all files, so that positions fit into 32 bits and includes cannot grow without limit.
+/// The largest total size of all files in bytes. It keeps positions within 32 bits, and includes finite.
 const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.
 pub struct Lexed {
-    /// The tokens, ending with one [`TokenKind::Eof`].
+    /// The tokens. The last one is a [`TokenKind::Eof`].
     pub tokens: Vec<Token>,
-    /// The main file, then included files in order of inclusion.
+    /// The main file, followed by the included files in order of inclusion.
     pub files: Vec<SourceFile>,
-    /// Errors of characters and includes.
+    /// The errors about characters and includes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits a program into tokens. Never fails: text that is not a token is reported and omitted.
+/// Splits a program into tokens. This never fails: text that is not a token is reported and omitted.
 pub fn lex(source: &str, name: &str, includes: &dyn IncludeResolver) -> Lexed {
     let mut lexer = Lexer {
         includes,
@@ -69,7 +68,7 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// Paths that are being included, to detect cycles.
+    /// The paths of the files that are being included, to detect cycles.
     stack: Vec<String>,
     hash_reported: bool,
 }
@@ -126,7 +125,7 @@ impl Lexer<'_> {
     }
 
     fn unknown(&mut self, text: &str, span: Span) {
-        // A run of unknown characters is one mistake.
+        // A sequence of unknown characters is reported once.
         if let Some(last) = self.out.diagnostics.last_mut()
             && last.code == Code::Syntax
             && last.message == "this is not a part of any word or symbol of Stan"
@@ -203,8 +202,8 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// The path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan. Fails with the
-/// reason if the path leaves that directory.
+/// Removes `.`, `..` and a leading `/`, which in Stan denotes the directory of includes. Fails with the reason if the
+/// path leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");

@@ -1,4 +1,4 @@
-//! Text to syntax tree. Does not depend on types or on the function library.
+//! Turns text into a syntax tree, without types and without the function library.
 
 pub mod ast;
 pub mod lexer;

@@ -10,7 +10,6 @@ use std::ops::Range;
 use super::scan::scan;
 use super::token::TokenKind;
 
-/// Functions that have another name today.
 const RENAMED: &[(&str, &str)] = &[
     ("fabs", "abs"),
     ("multiply_log", "lmultiply"),
@@ -19,7 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Whether arrays are declared in the syntax before Stan 2.33, and no array in today's.
+/// Returns whether some array is declared in the syntax before Stan 2.33, and no array in today's syntax.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
@@ -27,7 +26,7 @@ pub fn is_old(text: &str) -> bool {
         && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// The program in today's syntax. `known` says whether a name is a library function.
+/// Returns the program in today's syntax. `known` returns whether a name is a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -41,21 +40,17 @@ struct Old<'a> {
     text: &'a str,
     tokens: Vec<(TokenKind, Range<usize>)>,
     known: &'a dyn Fn(&str) -> bool,
-    /// Densities that the program defines as `…_log`, with their names in today's syntax.
+    /// The densities that the program defines as `…_log`, with their names in today's syntax.
     densities: BTreeMap<String, String>,
 }
 
-/// A declaration in old syntax.
 struct Declaration {
-    /// Tokens of the type.
     ty: Range<usize>,
-    /// Name, sizes between the brackets, initial value.
     names: Vec<Named>,
-    /// The `;`.
     end: usize,
 }
 
-/// A name of a declaration, with its sizes and its initial value.
+/// The position of a name, and the tokens of its sizes and of its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl<'a> Old<'a> {
@@ -69,7 +64,6 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Whether an array declaration in today's syntax begins here.
     fn begins_array(&self, at: usize) -> bool {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
@@ -93,7 +87,6 @@ impl<'a> Old<'a> {
         &self.text[self.tokens[at].1.clone()]
     }
 
-    /// The text between a token and the previous one.
     fn gap(&self, at: usize) -> &str {
         let before = match at {
             0 => 0,
@@ -102,7 +95,6 @@ impl<'a> Old<'a> {
         &self.text[before..self.tokens[at].1.start]
     }
 
-    /// The position of the bracket that closes the one at `open`.
     fn closing(&self, open: usize) -> Option<usize> {
         use TokenKind::*;
         let mut depth = 0usize;
@@ -121,7 +113,6 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Positions of these tokens in a range, outside brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -136,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The end of a type that starts here: the word, its bounds and its sizes, but not array brackets.
+    /// The type consists of the word, its bounds and its sizes, but not of array brackets.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -160,19 +151,18 @@ impl<'a> Old<'a> {
         at
     }
 
-    /// Whether brackets contain only commas, as those of arguments do.
+    /// Whether brackets contain only commas, as in the types of arguments.
     fn is_unsized(&self, open: usize, close: usize) -> bool {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// The position of the closing bracket of an argument's or a result's dimensions, as in `real[,] x`.
+    /// Returns the position of the bracket that closes the dimensions of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
         self.is_unsized(open, close).then_some(close)
     }
 
-    /// Names of densities that are defined as `…_log`. In today's syntax, one with an integer variate ends in `_lpmf`.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
             if self.kind(at) != TokenKind::RealType
@@ -207,7 +197,7 @@ impl<'a> Old<'a> {
         out
     }
 
-    /// Writes the construct at a token, without the gap before it. Returns the position of the next one.
+    /// Writes the construct at a token, without the gap before it, and returns the position of the next construct.
     fn token(&self, at: usize, out: &mut String) -> usize {
         let kind = self.kind(at);
         if kind.starts_type() {
@@ -230,7 +220,6 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// A type and the declared names.
     fn typed(&self, start: usize, out: &mut String) -> usize {
         // Declarations in today's syntax remain unchanged.
         if self.kind(start) == TokenKind::Array {
@@ -252,12 +241,11 @@ impl<'a> Old<'a> {
         self.defined(end, out)
     }
 
-    /// A type with its bounds and sizes.
     fn type_text(&self, start: usize, end: usize) -> String {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// The name of a function that is defined here, whose calls need a bar.
+    /// Calls of the defined function need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;
@@ -268,7 +256,6 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// A declaration of names with trailing sizes.
     fn old_declaration(&self, start: usize, end: usize) -> Option<Declaration> {
         let last = *self
             .split(end..self.tokens.len(), &[TokenKind::Semi])
@@ -325,7 +312,6 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// A call from its name to its closing bracket.
     fn call(&self, at: usize, close: usize, out: &mut String) -> usize {
         let name = self.word(at);
         let open = at + 1;
@@ -382,7 +368,6 @@ impl<'a> Old<'a> {
         close + 1
     }
 
-    /// A function's name of today.
     fn modern(&self, name: &str) -> String {
         if let Some(modern) = self.densities.get(name) {
             return modern.clone();

@@ -1,11 +1,11 @@
-//! Converts characters to tokens, always taking the longest.
+//! Converts characters to tokens, always taking the longest token.
 
 use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// The tokens of a text and their positions. Blanks and comments give no tokens; `None` is text that is not a token: a
-/// character, or a string that is not closed on its line.
+/// Returns the tokens of a text and their positions. Blanks and comments give no tokens. `None` marks text that is
+/// not a token: a character, or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -38,25 +38,22 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range
     })
 }
 
-/// Length of the leading blanks.
 fn blank(text: &[u8]) -> usize {
     run(text, |c| {
         matches!(c, b' ' | b'\t' | b'\r' | b'\n' | b'\x0c')
     })
 }
 
-/// Length of the rest of the line.
 fn line(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Length of the leading characters for which `is` holds.
 fn run(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|&&c| is(c)).count()
 }
 
-/// The string literal at the start of `text` and its length. If the literal is not closed on its line, the token is
-/// `None`, and the length reaches to the end of the line or of the text.
+/// If the literal is not closed on its line, the token is `None`, and the length extends to the end of the line or of
+/// the text.
 fn string(text: &str) -> (Option<TokenKind>, usize) {
     match text[1..].find(['"', '\n']).map(|inside| inside + 1) {
         Some(end) if text.as_bytes()[end] == b'"' => (Some(TokenKind::Str), end + 1),
@@ -64,8 +61,7 @@ fn string(text: &str) -> (Option<TokenKind>, usize) {
     }
 }
 
-/// The token at the start of `text` and its length. `None` if no token starts there. The text must not be empty and
-/// must not start with a comment or a string.
+/// Returns `None` if no token starts here. The text must not be empty and must not start with a comment or a string.
 fn token(text: &str) -> Option<(TokenKind, usize)> {
     let bytes = text.as_bytes();
     match bytes[0] {
@@ -79,7 +75,6 @@ fn token(text: &str) -> Option<(TokenKind, usize)> {
     }
 }
 
-/// The leading number and its length.
 fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     let whole = digits(text);
     let mut length = whole;
@@ -104,7 +99,7 @@ fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     Some((kind, length))
 }
 
-/// Length of the leading digits, including single underscores between them.
+/// Single underscores between digits are included.
 fn digits(text: &[u8]) -> usize {
     let mut length = run(text, |c| c.is_ascii_digit());
     while length > 0 && text.get(length) == Some(&b'_') {
@@ -117,7 +112,7 @@ fn digits(text: &[u8]) -> usize {
     length
 }
 
-/// Length of the leading exponent; 0 if there is none.
+/// Returns 0 if there is no exponent.
 fn exponent(text: &[u8]) -> usize {
     let sign = match text {
         [b'e' | b'E', b'+' | b'-', ..] => 2,
@@ -130,7 +125,6 @@ fn exponent(text: &[u8]) -> usize {
     }
 }
 
-/// The leading symbol and its length.
 fn symbol(text: &[u8]) -> Option<(TokenKind, usize)> {
     use TokenKind::*;
     let three = match text {

@@ -1,8 +1,8 @@
-//! Tokens.
+//! The tokens of a program.
 
 use crate::source::Span;
 
-/// A token and its position; its text is read from the source.
+/// A token and its position. The text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The kind of the token.
@@ -11,7 +11,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// Kinds of token. Whitespace and comments give none.
+/// The kind of a token. Whitespace and comments give no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum TokenKind {
@@ -19,7 +19,7 @@ pub enum TokenKind {
     UnclosedComment,
     /// `#include` and the rest of the line.
     Include,
-    /// `#` and the rest of the line: the comments of old programs.
+    /// `#` and the rest of the line, which is a comment in old programs.
     Hash,
 
     Ident,
@@ -120,12 +120,11 @@ pub enum TokenKind {
     AndAnd,
     OrOr,
 
-    /// End of the program. There is exactly one.
+    /// The end of the program. There is exactly one such token.
     Eof,
 }
 
 impl TokenKind {
-    /// The kind of a word: a keyword or a name.
     pub(super) fn of_word(word: &str) -> Self {
         use TokenKind::*;
         match word {
@@ -182,17 +181,17 @@ impl TokenKind {
         }
     }
 
-    /// Whether this word cannot be a name.
+    /// Returns whether this word cannot be a name.
     pub fn is_keyword(self) -> bool {
         (TokenKind::Functions as u8..=TokenKind::Multiplier as u8).contains(&(self as u8))
     }
 
-    /// Whether a type starts here.
+    /// Returns whether a type starts with this token.
     pub fn starts_type(self) -> bool {
         (TokenKind::Void as u8..=TokenKind::RowStochastic as u8).contains(&(self as u8))
     }
 
-    /// The name of the token in messages.
+    /// Returns the name of the token in messages.
     pub fn describe(self) -> &'static str {
         use TokenKind::*;
         match self {
@@ -228,7 +227,7 @@ impl TokenKind {
     }
 }
 
-/// Words of C++ and of Stan's output, which no variable or function may use as its name.
+/// The words of C++ and of Stan's output that no variable or function may use as its name.
 pub const RESERVED: [&str; 12] = [
     "true", "false", "repeat", "until", "then", "typedef", "struct", "var", "export", "extern",
     "static", "auto",

@@ -1,4 +1,4 @@
-//! Transforms of matrices, all column-major.
+//! Transforms of matrices, which are all column-major.
 
 use super::{Violation, vectors};
 
@@ -7,15 +7,15 @@ fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
 
-/// A matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum vector,
-/// except that the first row and column move to the end, where Stan has them in matrices.
+/// Builds a matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum
+/// vector, except that the first row and column move to the end, as in Stan's matrices.
 pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) {
     let start = out.len();
     if rows == 0 || cols == 0 {
         return;
     }
     let free = rows - 1;
-    // Columns first: (rows − 1) × (cols − 1) coordinates to rows × (cols − 1).
+    // Columns come first: (rows − 1) × (cols − 1) coordinates become rows × (cols − 1) numbers.
     let mut tall = Vec::with_capacity(rows * (cols - 1));
     for j in 0..cols - 1 {
         vectors::sum_to_zero(&z[j * free..(j + 1) * free], rows, &mut tall);
@@ -51,7 +51,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], rows: usize, cols: usize, out: &mut Ve
     }
 }
 
-/// Rows of the factor from canonical partial correlations, in row order.
+/// The canonical partial correlations are in row order.
 pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + n * n, 0.0);
@@ -59,7 +59,7 @@ pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut at = 0;
     for i in 0..n {
-        // The log of the remainder of the row's unit length, squared
+        // The log of the squared remainder of the row's unit length
         let mut log_rest: f64 = 0.0;
         for j in 0..i {
             jacobian += log_sech2(z[at]) + 0.5 * log_rest;
@@ -83,7 +83,7 @@ pub(super) fn cholesky_corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The correlation matrix of canonical partial correlations in column order.
+/// The canonical partial correlations are in column order.
 pub(super) fn corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut l = vec![0.0; n * n];
     let mut log_rest = vec![0.0f64; n];
@@ -95,7 +95,7 @@ pub(super) fn corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
             let sech = log_sech2(z[at]);
             l[j * n + i] = z[at].tanh() * (0.5 * log_rest[i]).exp();
             log_rest[i] += sech;
-            // 1 from the tanh; (n − j − 2) / 2 from the partial correlations.
+            // The first term is from the tanh, and (n − j − 2) / 2 is from the partial correlations.
             jacobian += sech + 0.5 * (n - j - 2) as f64 * sech;
             at += 1;
         }
@@ -122,7 +122,8 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// Rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not transformed.
+/// The coordinates are the rows of the lower triangle, and the diagonal is exponentiated. Rows below the square are not
+/// transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);
@@ -179,7 +180,7 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The lower Cholesky factor, column-major, reading the lower triangle.
+/// The factor is column-major. Only the lower triangle of `x` is read.
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
     // Rows and columns are exchanged before and after.
     let transposed = |x: &[f64]| -> Vec<f64> {

@@ -1,6 +1,5 @@
 use super::*;
 
-/// A transform, its shape, and the elements of the value (column-major) that are free.
 fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
     let all = |n: usize| (0..n).collect::<Vec<_>>();
     let below = |n: usize, diagonal: bool| -> Vec<usize> {
@@ -105,7 +104,8 @@ fn round_trips() {
     }
 }
 
-/// ½ log |Jᵀ J| of the free elements by central differences: log |J| where J is square.
+/// The log-Jacobian is ½ log |Jᵀ J| of the free elements, computed by central differences. It is log |J| where J is
+/// square.
 #[test]
 fn log_jacobians() {
     for (name, t, rows, cols, free) in cases() {
@@ -141,7 +141,7 @@ fn log_jacobians() {
     }
 }
 
-/// Values and log-Jacobians that Stan (stanli 0.24.0) returns at [`POINT`].
+/// The values and log-Jacobians are those that Stan (stanli 0.24.0) returns at [`POINT`].
 #[test]
 #[expect(
     clippy::too_many_lines,
@@ -305,7 +305,6 @@ fn violations_name_the_element() {
     );
 }
 
-/// Far out in the tails, nothing overflows to NaN.
 #[test]
 fn tails_stay_finite() {
     for z in [-700.0, -40.0, 40.0, 700.0] {

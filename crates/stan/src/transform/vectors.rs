@@ -1,6 +1,6 @@
 //! Transforms of vectors.
 
-/// Differences are exp z. The first element is z₁, or exp z₁ if all elements must be positive.
+/// Differences are exp z, and the first element is z₁, or exp z₁ if all elements must be positive.
 pub(super) fn ordered(z: &[f64], positive: bool, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut last = 0.0;
@@ -26,7 +26,7 @@ pub(super) fn ordered_free(x: &[f64], positive: bool, out: &mut Vec<f64>) {
     }
 }
 
-/// The vector of `n` elements that sums to zero, orthonormal in its coordinates.
+/// Builds the vector of `n` elements that sums to zero and is orthonormal in its coordinates.
 ///
 /// Column k of the basis is (1, …, 1, −k, 0, …, 0) / √(k (k + 1)) with k ones, k = 1 … n − 1.
 pub(super) fn sum_to_zero(z: &[f64], n: usize, out: &mut Vec<f64>) {
@@ -55,7 +55,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], out: &mut Vec<f64>) {
     }
 }
 
-/// The softmax of the zero-sum vector; log-Jacobian Σ log xₖ + ½ log K.
+/// The value is the softmax of the zero-sum vector. The log-Jacobian is Σ log xₖ + ½ log K.
 pub(super) fn simplex(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     sum_to_zero(z, n, out);

@@ -1,5 +1,5 @@
-//! Dense linear algebra. Small matrices use plain code, the reference for tests of the fast engine. Large matrices use
-//! [`large`].
+//! Dense linear algebra. Small matrices use the plain code in this file, which is also the reference for tests of the
+//! fast engine. Large matrices use [`large`].
 
 use jensen_math::complex;
 use jensen_math::large::{self, LARGE, Triangle};
@@ -9,7 +9,7 @@ use crate::value::error::{FnError, FnResult};
 use crate::value::ops::Scalar;
 use crate::value::{Mat, Matrix};
 
-/// `a · b`
+/// Returns `a · b`.
 pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
     if m.min(k).min(n) >= LARGE {
@@ -27,7 +27,7 @@ pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
     out
 }
 
-/// The identity.
+/// Returns the identity matrix.
 pub fn identity(n: usize) -> Matrix {
     Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 })
 }
@@ -47,7 +47,7 @@ pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     Ok(m.rows())
 }
 
-/// Largest difference between symmetric elements, as in Stan.
+/// The largest allowed difference between symmetric elements, as in Stan.
 pub const SYMMETRY: f64 = 1e-8;
 
 /// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
@@ -74,14 +74,14 @@ pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     Ok(n)
 }
 
-/// The LU decomposition with partial pivoting: factors in one matrix, the row permutation and its sign.
+/// An LU decomposition with partial pivoting: both factors in one matrix, the row permutation and its sign.
 pub struct Lu<T> {
     factors: Mat<T>,
     order: Vec<usize>,
     sign: f64,
 }
 
-/// Factors a square matrix. A singular matrix has a zero on the diagonal.
+/// Factors a square matrix. A singular matrix has a zero on the diagonal of U.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
     if n >= LARGE {
@@ -130,12 +130,12 @@ pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
 }
 
 impl<T: Scalar> Lu<T> {
-    /// The diagonal of U.
+    /// Returns the diagonal of U.
     pub fn diagonal(&self) -> impl Iterator<Item = T> + '_ {
         (0..self.factors.rows()).map(|i| self.factors[(i, i)])
     }
 
-    /// Sign of the permutation.
+    /// Returns the sign of the permutation.
     pub fn sign(&self) -> f64 {
         self.sign
     }
@@ -167,7 +167,7 @@ impl<T: Scalar> Lu<T> {
     }
 }
 
-/// `a⁻¹ b`
+/// Returns `a⁻¹ b`.
 ///
 /// # Errors
 /// Fails if `a` is not square or does not fit `b`.
@@ -183,7 +183,7 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
     Ok(lu(a).solve(b))
 }
 
-/// The lower Cholesky factor.
+/// Returns the lower Cholesky factor.
 ///
 /// # Errors
 /// Fails if the matrix is not symmetric or not positive definite, which rejects the point.
@@ -199,7 +199,7 @@ pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     Ok(Mat::from_fn(n, n, |i, j| l[i * n + j]))
 }
 
-/// `l⁻¹ b` with the lower triangle of `l`.
+/// Returns `l⁻¹ b`. Uses only the lower triangle of `l`.
 pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
@@ -218,7 +218,7 @@ pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
     x
 }
 
-/// `l⁻ᵀ b` with the lower triangle of `l`.
+/// Returns `l⁻ᵀ b`. Uses only the lower triangle of `l`.
 pub fn solve_lower_transposed(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
@@ -237,18 +237,18 @@ pub fn solve_lower_transposed(l: &Matrix, b: &Matrix) -> Matrix {
     x
 }
 
-/// `Σ⁻¹ b` from the Cholesky factor of `Σ`.
+/// Returns `Σ⁻¹ b`, where `l` is the Cholesky factor of `Σ`.
 pub fn solve_cholesky(l: &Matrix, b: &Matrix) -> Matrix {
     solve_lower_transposed(l, &solve_lower(l, b))
 }
 
-/// `log |Σ|` from the Cholesky factor of `Σ`.
+/// Returns `log |Σ|`, where `l` is the Cholesky factor of `Σ`.
 pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The largest component of each vector is
-/// positive.
+/// Returns the eigenvalues, ascending, and the eigenvectors (columns) of a symmetric matrix. The largest component of
+/// each vector is positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
     let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of `a` and
-/// a non-negative diagonal, as in Stan.
+/// Computes the QR decomposition with Householder's reflections. Returns `across` columns of the orthogonal factor,
+/// and the upper factor with the shape of `a` and a non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -287,7 +287,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// The factors of [`qr`], up to signs.
+/// The factors of [`qr`] up to signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -329,9 +329,11 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors on
-/// the longer side are NaN for singular values of 0. For large k, they complete the orthogonal basis.
+/// Returns the singular value decomposition as `U` (rows × k), the singular values in descending order, and `V`
+/// (columns × k), where k is the smaller extent. The largest component of each pair of vectors is positive.
+///
+/// For small k, the function uses one-sided Jacobi rotations, and the vectors on the longer side are NaN for singular
+/// values of 0. For large k, these vectors complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -382,7 +384,6 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     signed(left, order.iter().map(|j| norms[*j]).collect(), right)
 }
 
-/// Makes the largest component of each pair of vectors positive.
 fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec<f64>, Matrix) {
     for j in 0..values.len() {
         let larger = |a: f64, x: &f64| if x.abs() > a.abs() { *x } else { a };
@@ -398,8 +399,8 @@ fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec
     (left, values, right)
 }
 
-/// The singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes its
-/// largest component positive.
+/// Returns the singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes
+/// its largest component positive.
 pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex64>) {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
@@ -411,7 +412,7 @@ pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex
     )
 }
 
-/// The matrix exponential by scaling, a Taylor polynomial of degree 24 and squaring.
+/// Computes the matrix exponential by scaling, a Taylor polynomial of degree 24 and squaring.
 pub fn exponential(a: &Matrix) -> Matrix {
     let n = a.rows();
     let norm = (0..n)

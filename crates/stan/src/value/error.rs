@@ -1,4 +1,4 @@
-//! Errors that end an evaluation.
+//! The errors that end an evaluation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use crate::program::Span;
 /// The reason why an evaluation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The point is rejected: `reject(…)`, an argument outside a function's domain, a violated constraint of a
+    /// The point is rejected by `reject(…)`, an argument outside a function's domain, or a violated constraint of a
     /// transformed parameter. Another point may be valid.
     Rejected,
-    /// The program fails at every point: an index out of bounds, sizes that do not match, `fatal_error(…)`.
+    /// The program fails at every point, for example because an index is out of bounds, sizes do not match, or it
+    /// calls `fatal_error(…)`.
     Failed,
     /// The data do not match their declarations.
     Data,
-    /// A feature of the language that this evaluator lacks.
+    /// The program uses a feature of the language that this evaluator lacks.
     Unsupported,
     /// The evaluation reached a limit on steps, time or nodes. It might succeed with a higher limit.
     Limit,
@@ -27,12 +28,12 @@ pub enum ErrorKind {
     Records,
 }
 
-/// The end of an evaluation, with its source location.
+/// The error that ended an evaluation, with its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvalError {
-    /// Why.
+    /// The reason.
     pub kind: ErrorKind,
-    /// One line, without position.
+    /// The message, in one line and without position.
     pub message: String,
     /// The expression, statement or declaration at which the evaluation ended.
     pub span: Span,
@@ -46,20 +47,20 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// Result of an evaluation.
+/// The result of an evaluation.
 pub type Eval<T> = Result<T, Box<EvalError>>;
 
-/// The error of a library function. The caller adds the position.
+/// The error of a library function. The caller adds the location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnError {
-    /// Why.
+    /// The reason.
     pub kind: ErrorKind,
-    /// One line.
+    /// The message, in one line.
     pub message: String,
 }
 
 impl FnError {
-    /// An argument outside the domain of a function, which rejects the point.
+    /// Creates the error for an argument outside the domain of a function. It rejects the point.
     pub fn domain(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Rejected,
@@ -67,7 +68,7 @@ impl FnError {
         }
     }
 
-    /// Sizes or values that are wrong at every point.
+    /// Creates the error for sizes or values that are wrong at every point.
     pub fn invalid(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Failed,
@@ -75,7 +76,7 @@ impl FnError {
         }
     }
 
-    /// A feature of the language that this evaluator lacks.
+    /// Creates the error for a feature of the language that this evaluator lacks.
     pub fn unsupported(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Unsupported,
@@ -83,7 +84,7 @@ impl FnError {
         }
     }
 
-    /// The evaluation exceeds a limit.
+    /// Creates the error for an evaluation that exceeds a limit.
     pub fn limit(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Limit,
@@ -91,7 +92,7 @@ impl FnError {
         }
     }
 
-    /// The evaluation exceeds a limit that cannot be raised.
+    /// Creates the error for an evaluation that exceeds a limit that cannot be raised.
     pub fn excess(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Excess,
@@ -99,7 +100,7 @@ impl FnError {
         }
     }
 
-    /// The construct that makes the log density not a sum over records.
+    /// Creates the error for a construct that couples the records, so that the log density is not a sum over them.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -107,7 +108,7 @@ impl FnError {
         }
     }
 
-    /// Adds the position.
+    /// Adds the source location.
     pub fn at(self, span: Span) -> Box<EvalError> {
         Box::new(EvalError {
             kind: self.kind,
@@ -125,19 +126,17 @@ impl fmt::Display for FnError {
 
 impl std::error::Error for FnError {}
 
-/// Result of a library function.
+/// The result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
 
-/// A function that is called occasionally during an evaluation and returns the reason to end it, if any.
+/// Returns the reason to end the evaluation, if any.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
-/// Starts a piece of work on a separate thread.
 type Start = fn(Box<dyn FnOnce() + Send>);
 
-/// Period between two checks of work on another thread.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Interrupts evaluations on request, for example when their time is up. Without it, only their [`Limits`] end
+/// An interrupt that ends evaluations on request, for example when their time is up. Without it, only [`Limits`] end
 /// evaluations.
 #[derive(Clone, Default)]
 pub struct Halt {
@@ -146,7 +145,8 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Ends evaluations once `asked` returns a reason. Every thread calls it a few thousand times per second.
+    /// Creates an interrupt that ends evaluations once `asked` returns a reason. Every thread calls `asked` a few
+    /// thousand times per second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -164,7 +164,7 @@ impl Halt {
         }
     }
 
-    /// Whether long calls run on separate threads.
+    /// Returns whether long calls run on separate threads.
     pub fn is_apart(&self) -> bool {
         self.asked.is_some() && self.apart.is_some()
     }
@@ -172,7 +172,7 @@ impl Halt {
     /// Runs work that may take a long time.
     ///
     /// # Errors
-    /// Returns the interrupt, as [`ErrorKind::Limit`].
+    /// Fails with [`ErrorKind::Limit`] if an interrupt is pending.
     pub fn during<T: Send + 'static>(
         &self,
         span: Span,
@@ -193,10 +193,10 @@ impl Halt {
         }
     }
 
-    /// The error that ends the evaluation at `span`, if an interrupt is pending.
+    /// Returns the error that ends the evaluation at `span`, if an interrupt is pending.
     ///
     /// # Errors
-    /// Returns the reason, as [`ErrorKind::Limit`].
+    /// Fails with [`ErrorKind::Limit`] if an interrupt is pending.
     pub fn check(&self, span: Span) -> Eval<()> {
         match self.reason() {
             None => Ok(()),
@@ -204,7 +204,7 @@ impl Halt {
         }
     }
 
-    /// The reason for a pending interrupt, if any.
+    /// Returns the reason for a pending interrupt, if any.
     pub fn reason(&self) -> Option<String> {
         self.asked.as_ref().and_then(|asked| asked())
     }
@@ -216,19 +216,19 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// Limits of an evaluation, which ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] beyond them.
+/// The limits of an evaluation. It ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] if it exceeds one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Limit on the number of statements and calls per evaluation.
+    /// The largest number of statements and calls per evaluation.
     pub steps: u64,
-    /// Nested expressions, statements and calls.
+    /// The largest nesting depth of expressions, statements and calls.
     pub depth: u32,
-    /// Bytes of one declared value.
+    /// The largest size of one declared value, in bytes.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// 2·10⁸ steps (about ten seconds), 1000 levels, 2 GiB.
+    /// Allows 2·10⁸ steps (about ten seconds), 1000 levels and 2 GiB.
     fn default() -> Self {
         Limits {
             steps: 200_000_000,
@@ -254,14 +254,14 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// Largest number of terms that one call of a library function may add or multiply. They take a fraction of a
-/// second.
+/// The largest number of terms that one call of a library function may add or multiply. That many terms take a
+/// fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
 /// Rejects a call of `what` with too many `terms`.
 ///
 /// # Errors
-/// [`ErrorKind::Excess`].
+/// Fails with [`ErrorKind::Excess`] if there are more than [`MAX_TERMS`].
 pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     if terms > MAX_TERMS {
         return Err(FnError::excess(format!(
@@ -271,7 +271,7 @@ pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// `1.500 GiB`.
+/// Formats a size, such as `1.500 GiB`.
 pub fn show_bytes(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;
@@ -283,10 +283,10 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{value:.3} {}", UNITS[unit])
 }
 
-/// Rejects arguments of 3F2 with a wrong number of elements.
+/// Checks that a function 3F2 has three numerator and two denominator parameters.
 ///
 /// # Errors
-/// Always returns an invalid size.
+/// Fails unless `above` is 3 and `below` is 2.
 pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
     if (above, below) != (3, 2) {
         return Err(FnError::invalid(format!(

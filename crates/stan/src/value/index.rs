@@ -1,24 +1,24 @@
-//! Indexing: reading and writing parts of values.
+//! Reads and writes parts of values.
 
 use std::fmt;
 
 use crate::program::Type;
 use crate::value::{Mat, Value};
 
-/// An evaluated index; positions count from 1.
+/// An evaluated index. Positions are numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Idx {
     /// The whole dimension.
     All,
-    /// One position; its dimension is dropped.
+    /// One position. Its dimension is dropped.
     One(i32),
-    /// Positions in this order.
+    /// A list of positions, in the order of the list.
     Many(Vec<i32>),
-    /// `a:`
+    /// `a:`.
     From(i32),
-    /// `:b`
+    /// `:b`.
     To(i32),
-    /// `a:b`, empty when it runs backwards.
+    /// `a:b`, which is empty if b < a.
     Between(i32, i32),
 }
 
@@ -31,17 +31,17 @@ pub enum IndexError {
         position: usize,
         /// The offending index.
         index: i32,
-        /// Size of the dimension.
+        /// The size of the dimension.
         size: usize,
     },
     /// The assigned value and its target have different shapes.
     Shape {
-        /// The kind of the part.
+        /// A description of the part.
         expected: String,
-        /// The kind of the assigned value.
+        /// A description of the assigned value.
         found: String,
     },
-    /// More indices than dimensions, which the checker excludes.
+    /// There are more indices than dimensions. The checker excludes this case.
     TooMany,
 }
 
@@ -72,7 +72,6 @@ impl fmt::Display for IndexError {
     }
 }
 
-/// Positions of an index in a dimension, counted from 0.
 enum Pos {
     One(usize),
     Span(usize, usize),
@@ -140,8 +139,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// The part of `value` that `idx` names. `ty`, the type of that part, determines the element type of an empty array.
-/// Without it an empty array is a [`Value::Array`].
+/// Returns the part of `value` that `idx` selects. `ty`, the type of that part, determines the element type of an empty
+/// array. If `ty` is `None`, an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -254,7 +253,7 @@ fn part<T: Copy>(
     })
 }
 
-/// Assigns `new` to the part of `target` that `idx` names.
+/// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
 /// Fails if an index is out of bounds or the part has another shape than `new`.
@@ -369,16 +368,16 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
     }
 }
 
-/// One evaluated step into a container.
+/// An evaluated step into a container.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Indices.
+    /// Indices into the container.
     Index(Vec<Idx>),
-    /// A tuple component, from 0.
+    /// A tuple component, counted from 0.
     Component(usize),
 }
 
-/// The part of `value` at the end of a path.
+/// Returns the part of `value` at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -409,7 +408,7 @@ pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), Ind
         },
         Some((Step::Index(idx), [])) => set(target, idx, new),
         Some((Step::Index(idx), rest)) => {
-            // Reading the part, changing it and writing it back is also correct for ranges.
+            // This is also correct for ranges.
             let mut part = get(target, idx, None)?;
             set_path(&mut part, rest, new)?;
             set(target, idx, part)

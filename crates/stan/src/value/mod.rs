@@ -6,7 +6,7 @@
 //! | `index`, `sized`, `shape` | their parts, declared types with sizes, extents and names of elements |
 //! | `ops`, `vectorise`, `dense` | operators, functions element by element, small matrices |
 //! | `laplace` | settings of embedded Laplace approximations |
-//! | `error` | what ends an evaluation, and its limits |
+//! | `error` | errors that end an evaluation, and its limits |
 
 pub mod dense;
 pub mod error;
@@ -39,21 +39,21 @@ pub struct Mat<T> {
 pub type Matrix = Mat<f64>;
 
 impl<T: Copy> Mat<T> {
-    /// A matrix of `rows × cols` from its elements, column after column.
+    /// Creates a `rows × cols` matrix from its elements, given column after column.
     ///
     /// # Panics
-    /// Panics if the number of elements differs, which is a bug in the caller.
+    /// Panics if the number of elements is not `rows · cols`, which is a bug in the caller.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix");
         Mat { rows, cols, data }
     }
 
-    /// All elements equal to `value`.
+    /// Creates a matrix whose elements all equal `value`.
     pub fn filled(rows: usize, cols: usize, value: T) -> Self {
         Mat::new(rows, cols, vec![value; rows * cols])
     }
 
-    /// Element `(i, j)` is `f(i, j)`, both from 0.
+    /// Creates a matrix whose element `(i, j)` is `f(i, j)`. Both indices count from 0.
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
         let mut data = Vec::with_capacity(rows * cols);
         for j in 0..cols {
@@ -64,47 +64,47 @@ impl<T: Copy> Mat<T> {
         Mat { rows, cols, data }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// The elements, column after column.
+    /// Returns the elements, column after column.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// The elements, column after column.
+    /// Returns the elements, column after column, for modification.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// The elements, column after column.
+    /// Converts the matrix to its elements, column after column.
     pub fn into_data(self) -> Vec<T> {
         self.data
     }
 
-    /// Column `j`, from 0.
+    /// Returns column `j`, counted from 0.
     pub fn column(&self, j: usize) -> &[T] {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// Row `i`, from 0.
+    /// Returns row `i`, counted from 0.
     pub fn row(&self, i: usize) -> Vec<T> {
         (0..self.cols).map(|j| self[(i, j)]).collect()
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transpose(&self) -> Self {
         Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// A matrix of the same shape with `f` of each element.
+    /// Returns a matrix of the same shape with `f` applied to each element.
     pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Mat<U> {
         Mat {
             rows: self.rows,
@@ -168,7 +168,7 @@ fn mismatch(expected: &str, found: &Value) -> FnError {
 }
 
 impl Value {
-    /// The array of these elements, which are of type `element`.
+    /// Creates an array of these elements, which are of type `element`.
     pub fn array(elements: Vec<Value>, element: &Type) -> Value {
         match element {
             Type::Int => Ints(
@@ -187,7 +187,7 @@ impl Value {
         }
     }
 
-    /// An `int`.
+    /// Returns the value of an `int`.
     ///
     /// # Errors
     /// Fails if the value is not an `int`.
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// A count, which is an `int` that is not negative.
+    /// Returns a count, which is an `int` that is not negative.
     ///
     /// # Errors
     /// Fails if the value is negative, or not an `int`.
@@ -208,7 +208,7 @@ impl Value {
             .map_err(|_| FnError::invalid(format!("{what} is {n}, but must not be negative")))
     }
 
-    /// A `real` or `int` as a number.
+    /// Returns a `real` or `int` as a number.
     ///
     /// # Errors
     /// Fails for other values.
@@ -220,7 +220,7 @@ impl Value {
         }
     }
 
-    /// A complex number. A real number becomes a complex one.
+    /// Returns a complex number. A real number becomes a complex one.
     ///
     /// # Errors
     /// Fails if the value is neither real nor complex.
@@ -231,7 +231,7 @@ impl Value {
         }
     }
 
-    /// A real matrix.
+    /// Returns a real matrix.
     ///
     /// # Errors
     /// Fails if the value is not a real matrix.
@@ -242,7 +242,7 @@ impl Value {
         }
     }
 
-    /// A one-dimensional `array` of `int`.
+    /// Returns the elements of a one-dimensional `array` of `int`.
     ///
     /// # Errors
     /// Fails if the value is not such an array.
@@ -253,7 +253,7 @@ impl Value {
         }
     }
 
-    /// The elements of a vector, row vector or array of reals without copying.
+    /// Returns the elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
     /// Fails for other values.
@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array, borrowed if the value is a [`Value::Array`].
     ///
     /// # Errors
     /// Fails if the value is not an array.
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// Number of elements of an array, vector or matrix; 1 for a scalar.
+    /// Returns the number of elements of an array, vector or matrix, or 1 for a scalar.
     pub fn len(&self) -> usize {
         match self {
             Ints(x) => x.len(),
@@ -291,17 +291,18 @@ impl Value {
         }
     }
 
-    /// Whether the matrix has no elements.
+    /// Returns whether the value has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the value is an `int`, `real` or `complex`.
+    /// Returns whether the value is an `int`, `real` or `complex`.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Extents, array dimensions first. As in Stan's `dims`, dimensions below an empty array are not visible.
+    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, dimensions below an empty array
+    /// are not visible.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -321,15 +322,15 @@ impl Value {
         dims
     }
 
-    /// Every number inside, in storage order: arrays element after element, matrices column after column, complex
-    /// numbers real part first.
+    /// Returns all numbers of the value in storage order: arrays element after element, matrices column after column,
+    /// and complex numbers with the real part first.
     pub fn numbers(&self) -> Vec<f64> {
         let mut out = Vec::new();
         self.push_numbers(&mut out);
         out
     }
 
-    /// Appends [`Value::numbers`] to `out`.
+    /// Appends the numbers that [`Value::numbers`] returns to `out`.
     pub fn push_numbers(&self, out: &mut Vec<f64>) {
         match self {
             Int(i) => out.push(f64::from(*i)),
@@ -346,8 +347,8 @@ impl Value {
         }
     }
 
-    /// Appends every number in column-major order over all dimensions (first index fastest), as in Stan's CSV files.
-    /// A complex number gives its two parts. It does not support arrays of tuples.
+    /// Appends all numbers to `out` in column-major order over all dimensions (first index fastest), as in Stan's CSV
+    /// files. A complex number gives two numbers. Arrays of tuples are not supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -366,7 +367,7 @@ impl Value {
         if outer == 0 {
             return;
         }
-        // A complex number stays together: its parts move as one.
+        // The two parts of a complex number are adjacent and move together.
         let unit = match value {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => 2,
             _ => 1,
@@ -374,10 +375,10 @@ impl Value {
         out.extend(column_major(&dims, flat.len() / outer, unit).map(|at| flat[at]));
     }
 
-    /// `f` of every real (or int, as a real) inside, container by container.
+    /// Applies `f` to every `real` and `int` of the value.
     ///
     /// # Errors
-    /// Fails if it contains complex numbers or tuples.
+    /// Fails if the value contains complex numbers or tuples.
     pub fn map_real(&self, f: &impl Fn(f64) -> f64) -> FnResult<Value> {
         let all = |x: &[f64]| x.iter().map(|x| f(*x)).collect();
         Ok(match self {
@@ -393,10 +394,10 @@ impl Value {
         })
     }
 
-    /// `f` of every complex number inside, with reals converted to complex numbers.
+    /// Applies `f` to every number of the value, after conversion to a complex number.
     ///
     /// # Errors
-    /// Fails if it contains tuples.
+    /// Fails if the value contains tuples.
     pub fn map_complex(&self, f: &impl Fn(Complex64) -> Complex64) -> FnResult<Value> {
         let real = |x: &[f64]| x.iter().map(|x| f(Complex64::from(*x))).collect();
         let all = |x: &[Complex64]| x.iter().map(|x| f(*x)).collect();
@@ -423,7 +424,7 @@ impl Value {
         })
     }
 
-    /// Whether the value contains a complex number.
+    /// Returns whether the value contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,
@@ -432,7 +433,7 @@ impl Value {
         }
     }
 
-    /// The value as one of type `ty`: ints become reals, reals complex numbers, elementwise.
+    /// Promotes the value to type `ty`, elementwise: ints become reals, and reals become complex numbers.
     pub fn promote(self, ty: &Type) -> Value {
         match (self, ty) {
             (Int(i), Type::Real) => Real(f64::from(i)),
@@ -459,7 +460,7 @@ impl Value {
         }
     }
 
-    /// The shape in words, for messages: `vector[3]`, `array[2,4] int`.
+    /// Describes the shape for messages, such as `vector[3]` or `array[2,4] int`.
     pub fn describe(&self) -> String {
         let mut dims = Vec::new();
         let mut value = self;
@@ -501,8 +502,8 @@ impl Value {
         }
     }
 
-    /// Whether both have the same shape, so that one may be assigned to the other. Dimensions below an empty array of
-    /// arrays count as equal.
+    /// Returns whether both values have the same shape, so that one may be assigned to the other. Dimensions below an
+    /// empty array of arrays count as equal.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -536,8 +537,8 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// The format of `print`: six significant digits, `[a,b]` for every container, and the rows of a matrix in
-    /// brackets.
+    /// Formats the value as `print` does: six significant digits, `[a,b]` for every container, and the rows of a
+    /// matrix in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -565,7 +566,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Six significant digits without trailing zeros, as C++ streams print.
+/// Formats a number with six significant digits and without trailing zeros, as C++ streams do.
 pub fn significant(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
@@ -595,17 +596,17 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// A value that an expression computed or that is shared with a variable.
+/// A value that is either owned or shared with a variable.
 #[derive(Clone, Debug)]
 pub enum Operand {
-    /// Made for this use.
+    /// A value that an expression computed.
     Owned(Value),
-    /// Shared with a variable.
+    /// A value shared with a variable.
     Shared(Arc<Value>),
 }
 
 impl Operand {
-    /// The value, copied if it is shared.
+    /// Returns the value, copied if it is shared.
     pub fn into_value(self) -> Value {
         match self {
             Operand::Owned(v) => v,
@@ -613,7 +614,7 @@ impl Operand {
         }
     }
 
-    /// The value behind the reference counter.
+    /// Returns the value behind a reference counter.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),
@@ -632,8 +633,9 @@ impl Deref for Operand {
     }
 }
 
-/// Storage positions of an array with these extents, in the order of Stan's CSV files, where the first index runs
-/// fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers stay together.
+/// Returns the storage positions of an array with these extents, in the order of Stan's CSV files, where the first
+/// index runs fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers
+/// stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {

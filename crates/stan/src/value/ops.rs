@@ -8,7 +8,7 @@ use crate::value::error::{FnError, FnResult};
 use crate::value::vectorise::{map2, map2_complex};
 use crate::value::{Mat, Value};
 
-/// The types of numbers in matrices.
+/// A type of number that matrices may contain.
 pub trait Scalar:
     jensen_math::large::Number
     + Copy
@@ -20,11 +20,11 @@ pub trait Scalar:
     + std::ops::AddAssign
     + std::ops::DivAssign
 {
-    /// 0
+    /// The number 0.
     const ZERO: Self;
-    /// 1
+    /// The number 1.
     const ONE: Self;
-    /// Magnitude, for pivoting.
+    /// Returns the magnitude, for pivoting.
     fn magnitude(self) -> f64;
 }
 
@@ -44,7 +44,7 @@ impl Scalar for Complex64 {
     }
 }
 
-/// A scalar, vector, row vector or matrix over one kind of number.
+/// A scalar, vector, row vector or matrix over one type of number.
 enum Lin<T> {
     Scalar(T),
     Column(Vec<T>),
@@ -182,7 +182,7 @@ fn shaped<T: Scalar>(m: Mat<T>, row: bool, column: bool) -> Lin<T> {
     }
 }
 
-/// `a / b` with a matrix `b` is `a · b⁻¹`.
+/// A matrix `b` is inverted: `a · b⁻¹`.
 fn divide<T: Scalar>(a: Lin<T>, b: Lin<T>) -> FnResult<Lin<T>> {
     let Lin::Matrix(_) = &b else {
         return elementwise("/", a, b, |x, y| x / y);
@@ -257,7 +257,7 @@ fn compare(op: BinaryOp, a: f64, b: f64) -> FnResult<Value> {
     Ok(Value::Int(i32::from(holds)))
 }
 
-/// `a op b`; `&&` and `||` of values that are both known.
+/// Computes `a op b`. `&&` and `||` do not short-circuit, because both values are already known.
 ///
 /// # Errors
 /// Fails if sizes do not fit, an `int` overflows or is divided by zero, or a matrix is singular.
@@ -290,7 +290,7 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
     }
 }
 
-/// `op a`.
+/// Computes `op a`.
 ///
 /// # Errors
 /// Fails if an `int` overflows.
@@ -312,10 +312,10 @@ pub fn unary(op: UnaryOp, a: &Value) -> FnResult<Value> {
     }
 }
 
-/// `a'`
+/// Computes `a'`.
 ///
 /// # Errors
-/// Fails if `a` is neither vector nor matrix; the checker excludes it.
+/// Fails if `a` is neither a vector nor a matrix. The checker excludes this case.
 pub fn transpose(a: &Value) -> FnResult<Value> {
     Ok(match a {
         Value::Vector(x) => Value::RowVector(x.clone()),

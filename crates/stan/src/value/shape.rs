@@ -1,8 +1,8 @@
-//! Extents of values, and the names of their elements.
+//! The extents of values, and the names of their elements.
 
 use super::Value;
 
-/// Rows and columns of a matrix, or of a vector as a column.
+/// Returns the numbers of rows and columns of a matrix, or of a vector as a column.
 pub fn extents(value: &Value) -> (usize, usize) {
     match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -10,7 +10,7 @@ pub fn extents(value: &Value) -> (usize, usize) {
     }
 }
 
-/// The values below `depth` array dimensions, each with its index as text: `[2,1]`.
+/// Returns the values below `depth` array dimensions, each with its index, such as `[2,1]`, as text.
 pub fn leaves(value: &Value, depth: usize) -> Vec<(String, &Value)> {
     fn walk<'v>(
         value: &'v Value,
@@ -42,7 +42,8 @@ fn bracketed(path: &[usize]) -> String {
     format!("[{}]", parts.join(","))
 }
 
-/// The index of number `at` (storage order) of a value without tuples, as text: `[3]`, `[2,1]`; empty for a scalar.
+/// Returns the index of element `at` (in storage order) of a value without tuples, such as `[3]` or `[2,1]`. It is
+/// empty for a scalar.
 pub fn element_name(value: &Value, at: usize) -> String {
     let dims = value.dims();
     let mut leaf = value;

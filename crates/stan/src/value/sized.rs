@@ -15,26 +15,26 @@ pub enum Sized {
     Real,
     /// `complex`
     Complex,
-    /// A vector of this size.
+    /// `vector`, with its size.
     Vector(usize),
-    /// A row vector of this size.
+    /// `row_vector`, with its size.
     RowVector(usize),
-    /// A matrix of these rows and columns.
+    /// `matrix`, with its numbers of rows and columns.
     Matrix(usize, usize),
-    /// A complex vector of this size.
+    /// `complex_vector`, with its size.
     ComplexVector(usize),
-    /// A complex row vector of this size.
+    /// `complex_row_vector`, with its size.
     ComplexRowVector(usize),
-    /// A complex matrix of these rows and columns.
+    /// `complex_matrix`, with its numbers of rows and columns.
     ComplexMatrix(usize, usize),
-    /// An array of this size.
+    /// An array, with its size and the type of its elements.
     Array(usize, Box<Sized>),
-    /// A tuple.
+    /// A tuple, with the types of its components.
     Tuple(Vec<Sized>),
 }
 
 impl Sized {
-    /// Array extents, and the type below them.
+    /// Returns the array extents, and the type below the arrays.
     pub fn unwind(&self) -> (Vec<usize>, &Sized) {
         let (mut dims, mut inner) = (Vec::new(), self);
         while let Sized::Array(n, element) = inner {
@@ -44,8 +44,8 @@ impl Sized {
         (dims, inner)
     }
 
-    /// Rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. Complex numbers count
-    /// twice in the rows.
+    /// Returns the numbers of rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1.
+    /// The rows count twice for complex numbers.
     pub fn leaf_extents(&self) -> (usize, usize) {
         match self.unwind().1 {
             Sized::Int | Sized::Real => (1, 1),
@@ -58,7 +58,7 @@ impl Sized {
         }
     }
 
-    /// Extents of an innermost value as declared; none for a scalar.
+    /// Returns the extents of an innermost value as declared. A scalar has none.
     pub fn leaf_dims(&self) -> Vec<usize> {
         match self.unwind().1 {
             Sized::Vector(n)
@@ -70,7 +70,7 @@ impl Sized {
         }
     }
 
-    /// Whether the innermost values are complex.
+    /// Returns whether the innermost values are complex.
     pub fn is_complex(&self) -> bool {
         matches!(
             self.unwind().1,
@@ -81,14 +81,14 @@ impl Sized {
         )
     }
 
-    /// Array extents, then those of the innermost value.
+    /// Returns the array extents, followed by the extents of the innermost value.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = self.unwind().0;
         dims.extend(self.leaf_dims());
         dims
     }
 
-    /// Number of scalars; a complex number is two.
+    /// Returns the number of scalars. A complex number counts as two.
     pub fn scalars(&self) -> usize {
         match self {
             Sized::Array(n, inner) => n * inner.scalars(),
@@ -100,9 +100,7 @@ impl Sized {
         }
     }
 
-    /// The value with these numbers in storage order.
-    ///
-    /// Missing numbers are NaN.
+    /// Creates a value from its numbers in storage order. Missing numbers are NaN.
     pub fn from_numbers(&self, numbers: &mut impl Iterator<Item = f64>) -> Value {
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let mut complex = |n: usize| -> Vec<Complex64> {
@@ -131,7 +129,7 @@ impl Sized {
         }
     }
 
-    /// The value of a variable of this type before any assignment: NaN, and `i32::MIN`.
+    /// Returns the value of a variable of this type before any assignment: NaN for reals, and `i32::MIN` for ints.
     pub fn empty(&self) -> Value {
         let nan = Complex64::new(f64::NAN, f64::NAN);
         match self {
@@ -153,7 +151,7 @@ impl Sized {
         }
     }
 
-    /// In words: `array[2,3] vector[4]`.
+    /// Describes the type, such as `array[2,3] vector[4]`.
     pub fn describe(&self) -> String {
         let (dims, inner) = self.unwind();
         let leaf = match inner {
@@ -187,17 +185,18 @@ impl Sized {
 /// A part of a declared value that is not a tuple, with its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
-    /// The suffix of the variable's name: empty, or for components of tuples `:1`, `.2:1` as in Stan's CSV files.
+    /// The suffix of the variable's name. It is empty, or for components of tuples `:1` or `.2:1` as in Stan's CSV
+    /// files.
     pub suffix: String,
-    /// Type of the part.
+    /// The type of the part.
     pub ty: Sized,
     /// The constraint of the part.
     pub constraint: &'p Constraint,
-    /// Elements and components from the variable's value to the part.
+    /// The array elements and tuple components that lead from the variable's value to the part.
     pub path: Vec<usize>,
 }
 
-/// The parts of a declaration: itself, unless tuples occur in it.
+/// Returns the parts of a declaration. Without tuples, the only part is the whole variable.
 pub fn parts<'p>(decl: &'p Decl, ty: &Sized) -> Vec<Part<'p>> {
     let mut out = Vec::new();
     let mut path = Vec::new();
@@ -260,7 +259,7 @@ fn walk<'p>(
     }
 }
 
-/// The part of `value` at `path`.
+/// Returns the part of `value` at `path`.
 pub fn part_of<'v>(value: &'v Value, path: &[usize]) -> &'v Value {
     path.iter().fold(value, |value, i| match value {
         Value::Array(x) | Value::Tuple(x) => x.get(*i).unwrap_or(value),
@@ -280,7 +279,7 @@ pub fn put_part(value: &mut Value, path: &[usize], part: Value) {
     }
 }
 
-/// The transform of a constraint without its bounds, which is enough to count coordinates.
+/// Returns the transform of a constraint without its bounds, which is enough to count coordinates.
 pub fn shape_only(constraint: &Constraint) -> Transform {
     match constraint {
         Constraint::Ordered => Transform::Ordered,

@@ -1,12 +1,11 @@
-//! Scalar functions over containers.
+//! Applies scalar functions to containers.
 
 use num_complex::Complex64;
 
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Elements of `v` in an order in which they can be paired with a container of another kind: an `array[,]` is a matrix
-/// by rows.
+/// An `array[,]` is a matrix by rows, so that it can be paired with a matrix.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {
@@ -27,7 +26,7 @@ fn mismatch(name: &str, a: &Value, b: &Value) -> FnError {
     ))
 }
 
-/// `f` of two arguments, element by element; a scalar is paired with every element of the other argument.
+/// Applies `f` to two arguments, element by element. A scalar is paired with every element of the other argument.
 ///
 /// # Errors
 /// Fails if both are containers of different shapes.
@@ -80,7 +79,8 @@ pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> F
     }
 }
 
-/// [`map2`] for complex numbers.
+/// Applies `f` to two complex arguments, element by element. A scalar is paired with every element of the other
+/// argument.
 ///
 /// # Errors
 /// Fails if both are containers of different shapes.
@@ -125,7 +125,7 @@ pub fn map2_complex(
     }
 }
 
-/// `f` of three arguments, element by element. A scalar is paired with every element.
+/// Applies `f` to three arguments, element by element. A scalar is paired with every element.
 ///
 /// # Errors
 /// Fails if containers have different shapes.

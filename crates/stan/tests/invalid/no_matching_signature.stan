@@ -82,7 +82,7 @@ model {
   target += reduce_sum(ps, {1,2}, 1, 1.0);
   target += reduce_sum(ps, {1,2}, 1, 1);
   target += reduce_sum(ps, {1,2}, 1);
-  //^ error[no-matching-signature]: the arguments do not match those of `reduce_sum`
+  //^ error[no-matching-signature]: the arguments do not match the signature of `reduce_sum`
 }
 // ----
 functions {
@@ -97,7 +97,7 @@ model {
   array[2] vector[1] y = ode_rk45(f, [1]', 0, {1, 2}, a);
   y = ode_rk45_tol(f, [1]', 0, {1, 2}, 1e-3, 1e-3, 100, a);
   y = ode_rk45(f, [1]', 0, {1,2});
-  //^ error[no-matching-signature]: the arguments do not match those of `ode_rk45`
+  //^ error[no-matching-signature]: the arguments do not match the signature of `ode_rk45`
 }
 // ----
 functions {
@@ -110,12 +110,12 @@ parameters {
 }
 model {
   array[2] vector[1] y = ode_rk45(f, [1]', 0, {1, 2}, a);
-  //^ error[no-matching-signature]: the arguments do not match those of `ode_rk45`
+  //^ error[no-matching-signature]: the arguments do not match the signature of `ode_rk45`
 }
 // ----
 model {
   array[2] int x = ode_rk45(sin, 1);
-  //^ error[no-matching-signature]: the arguments do not match those of `ode_rk45`
+  //^ error[no-matching-signature]: the arguments do not match the signature of `ode_rk45`
 }
 // ----
 transformed data {

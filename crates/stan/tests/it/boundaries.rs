@@ -1,5 +1,5 @@
-//! Values and gradients at the bounds of domains and near underflow or overflow, compared with finite values of Stan.
-//! `tools/oracle/boundaries.py` makes the references.
+//! Compares values and gradients at the bounds of domains and near underflow or overflow with finite values of Stan.
+//! `tools/oracle/boundaries.py` computes the references.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Error to the larger of the reference and 1.
+/// The largest error, relative to the larger of the reference and 1.
 const TOLERANCE: f64 = 1e-7;
 
 #[test]

@@ -1,6 +1,6 @@
-//! Small programs for the corners of the language, against reference values of value and gradient.
+//! Tests small programs for the corners of the language against reference values of value and gradient.
 //!
-//! `reference/corners.json` holds the programs; `reference/make_corners.py` computed the values.
+//! `reference/corners.json` contains the programs, and `reference/make_corners.py` computed the values.
 
 use crate::support::agreement::{Outcome, compare};
 use crate::support::{bind, error, numbers};
@@ -71,7 +71,6 @@ fn reference_values() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Log densities of the graph at a point.
 fn lowered_value(source: &str, at: &[f64]) -> f64 {
     let model = bind(source, "{}").unwrap_or_else(|e| panic!("{source}: {e:?}"));
     let lowered = lower(&model, LowerOptions::default()).unwrap_or_else(|e| panic!("{e:?}"));
@@ -101,8 +100,8 @@ fn negative_binomial_counts_of_any_precision_come_to_poisson_ones() {
     }
 }
 
-/// Parts of a density that are −∞ or zero probabilities have no slope that spoils second derivatives, which are compared with
-/// differences.
+/// Parts of a density that are −∞, and zero probabilities, must have no slope that makes second derivatives NaN. The
+/// test compares second derivatives with differences.
 #[test]
 fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
     let programs = [
@@ -121,7 +120,7 @@ fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
     }
 }
 
-/// A Dirichlet-multinomial density with almost certain proportions equals that of the multinomial, in every form.
+/// A Dirichlet-multinomial density with almost certain proportions must equal a multinomial density, in every form.
 #[test]
 fn large_sizes_of_a_dirichlet_leave_digits() {
     let by_hand = "functions { real dirmult(array[] int y, vector alpha) { real a = sum(alpha);

@@ -1,6 +1,7 @@
-//! Which functions of the library evaluate: each signature up to two array dimensions in a separate program, whose real
-//! arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book, and other runs compare it;
-//! `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain NAME.
+//! Tests which functions of the library can be evaluated. Each signature with up to two array dimensions is in a
+//! separate program, whose real arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book,
+//! and other runs compare it. `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain
+//! NAME.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,17 +14,14 @@ use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::program::{BuiltinId, FunctionType, Level, Type};
 use jensen_stan::{NoIncludes, check};
 
-/// Deepest array of an argument.
 const DEPTH: usize = 2;
 
-/// The result for a signature.
 #[derive(Clone, Copy, Default)]
 struct Verdict {
     graph: bool,
     interpreter: bool,
 }
 
-/// Name of a family, and whether a function belongs to it.
 type Family = (&'static str, fn(&str, &FunctionType) -> bool);
 
 /// Each function belongs to the first family that accepts it.
@@ -59,7 +57,7 @@ fn family(name: &str, signature: &FunctionType) -> &'static str {
     of.map_or("containers", |(family, _)| family)
 }
 
-/// Whether the run includes a signature: no random numbers, no functions, no deeper arrays.
+/// Excludes random numbers, function arguments and deeper arrays.
 fn legal(name: &str, signature: &FunctionType) -> bool {
     let depth = |ty: &Type| ty.unwind().0;
     let function = |ty: &Type| matches!(ty.unwind().1, Type::Function(_));
@@ -72,7 +70,6 @@ fn legal(name: &str, signature: &FunctionType) -> bool {
             .all(|p| depth(&p.ty) <= DEPTH && !function(&p.ty))
 }
 
-/// A declaration with sizes, and an expression for its elements that depends on `z`.
 fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     let (depth, leaf) = ty.unwind();
     let size = if matches!(leaf, Type::Matrix | Type::ComplexMatrix) {
@@ -109,7 +106,6 @@ fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     (text, value)
 }
 
-/// A program that calls a function once.
 fn program(name: &str, signature: &FunctionType) -> String {
     let (mut data, mut local) = (String::new(), String::new());
     let mut names = Vec::new();
@@ -246,15 +242,13 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     text
 }
 
-/// The limit of the test `extremes` for densities.
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 
-The table bounds the errors of log densities at arguments where terms cancel, relative to the larger of the log density
-and 1. Each error is below the power of ten in the column, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
-have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of each
-distribution. If an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance cancel to a number of order
-one.
+The table bounds the errors of log densities at arguments where terms cancel. Errors are relative to the larger of the log density and 1.
+The worst error over 10⁴ points is below the power of ten in the column. Parameters range from 10⁻⁶ to 10⁶ and counts up to 2 · 10⁹. The
+references have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of
+each distribution. Errors exceed 10⁻⁹ where terms as large as a count, a shape or a squared distance cancel to a number of order one.
 
 | distribution | in the log density | in the interpreter |
 | --- | ---: | ---: |
@@ -262,11 +256,10 @@ one.
 
 const PREFACE: &str = "# Functions of Stan's library that Jensen evaluates
 
-A signature is a function with types of its arguments. The table counts the signatures of at most two array dimensions
-that a log density may use and that have no function among their arguments. The next columns count the signatures that
-Jensen evaluates in the log density, where every real argument depends on a parameter, and in the interpreter, which
-computes transformed data and generated quantities. `JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::`
-writes the page, and the same test without the variable compares it.
+A signature is a function together with the types of its arguments. The table counts the signatures that a log density may use, that have at
+most two array dimensions, and that take no function as an argument. The next columns count the signatures that Jensen evaluates in the log
+density, where every real argument depends on a parameter, and in the interpreter, which computes transformed data and generated quantities.
+`JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::` writes this page, and the same test without the variable checks it.
 
 | family | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |

@@ -1,4 +1,5 @@
-//! Random programs from text to log density: the evaluators agree, and derivatives are those of the value.
+//! Tests random programs from text to log density: the evaluators must agree, and derivatives must be those of the
+//! value.
 //!
 //! `cargo run --release -p jensen-stan --example random_programs -- density 100000` runs many more.
 
@@ -6,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::support::agreement::{Outcome, compare};
 
-/// Programs of a plain run.
 const PROGRAMS: u64 = 400;
 
 #[test]

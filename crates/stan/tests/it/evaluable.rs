@@ -1,5 +1,5 @@
-//! Jensen evaluates every program that `check` accepts, or reports the location of a construct that it cannot evaluate;
-//! and programs have no length limit.
+//! Tests that Jensen evaluates every program that `check` accepts, or reports the location of a construct that it
+//! cannot evaluate. Programs have no length limit.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,6 @@ use jensen_stan::evaluable::unsupported;
 use jensen_stan::lower::{LowerOptions, lower, refusals};
 use jensen_stan::{NoIncludes, check};
 
-/// Lines and columns of constructs that cannot be evaluated.
 fn locations(source: &str) -> Vec<(usize, usize)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = checked.program.expect("a correct program");
@@ -24,7 +23,7 @@ fn locations(source: &str) -> Vec<(usize, usize)> {
 fn what_no_density_computes_is_said_with_its_location() {
     let schur = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(complex_schur_decompose_t(M)));\n}";
     assert_eq!(locations(schur), [(3, 26)]);
-    // In a function, if the program calls it where it cannot be evaluated.
+    // A construct in a function is reported if the program calls the function where it cannot be evaluated.
     let within = "functions { real f(matrix m) {\n  return sum(get_real(complex_schur_decompose_t(m)));\n} }\n";
     assert_eq!(locations(&format!("{within}model {{}}")), []);
     let called = format!("{within}parameters {{ matrix[2,2] M; }} model {{ target += f(M); }}");
@@ -44,7 +43,6 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     assert_eq!(locations(&of_parameters), [(2, 10)]);
 }
 
-/// Line, whether it is an error, and message of the constructs that lowering refuses in a program without its data.
 fn refused(source: &str) -> Vec<(usize, bool, String)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
@@ -66,7 +64,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(loops);
     assert_eq!((found[0].0, found[0].1), (13, true), "{found:?}");
     assert!(found[0].2.contains("loop bounds"), "{found:?}");
-    // The check works without data; a condition on data may skip the construct.
+    // The check works without data. A condition on data may skip the construct.
     let endless = "parameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  while (x < a) x *= 2;\n  target += -x * a;\n}";
     assert_eq!(refused(endless)[0].0, 4);
     let switched = "data { int<lower=0, upper=1> careful; }\nparameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  if (careful)\n    \
@@ -74,7 +72,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(switched);
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
     assert!(found[0].2.contains("for some data"), "{found:?}");
-    // As that does a switch without bounds that is off.
+    // A switch without bounds that is off may also skip it.
     let off = switched.replace("int<lower=0, upper=1> careful", "int quick");
     let found = refused(&off.replace("if (careful)", "if (!quick)"));
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
@@ -101,7 +99,6 @@ fn where_a_search_for_a_mode_begins_may_depend_on_parameters() {
     assert!(refused.program.is_none());
 }
 
-/// The log density by both evaluators.
 fn both(source: &str, z: &[f64]) -> f64 {
     let model = crate::support::bind(source, "{}").unwrap();
     let known = model.log_density(z, true, false).unwrap();
@@ -131,7 +128,7 @@ fn sums_have_no_limit() {
     }
     let source = format!("parameters {{ real a; }} model {{ target += {signs}; }}");
     assert!((both(&source, &[0.5]) - expected).abs() < 1e-9 * expected.abs());
-    // The first that decides ends a chain of conditions, as it does in a short one.
+    // The first operand that decides ends a long chain of conditions, as it does in a short one.
     let tests: Vec<String> = (0..2000).map(|i| format!("x != {i}")).collect();
     let source = format!(
         "transformed data {{ int x = 1999; int y = {}; int z = {}; }} parameters {{ real a; }} model {{ target += a * y + z; }}",
@@ -197,7 +194,7 @@ fn data_that_are_no_numbers_are_named() {
     assert_eq!(fine.where_missing("a location is NaN"), "");
 }
 
-/// For a program without data, `check` reports the errors that would end every fit.
+/// `check` reports the errors that would end every fit of a program without data.
 #[test]
 fn programs_without_data_are_refused_for_what_ends_their_fits() {
     for (source, part) in [
@@ -231,6 +228,11 @@ fn programs_without_data_are_refused_for_what_ends_their_fits() {
         (
             "parameters { real a; } model { a ~ normal(0, 1);\n\
              target += beta_binomial_lcdf(100000000 | 2147483647, 1, 1); }",
+            "terms",
+        ),
+        (
+            "transformed data { real p = beta_neg_binomial_cdf(100000000 | 2, 0.5, 0.5); }\n\
+             parameters { real a; } model { a ~ normal(p, 1); }",
             "terms",
         ),
         (

@@ -1,6 +1,6 @@
-//! Log densities at extreme arguments, where terms cancel, against 60 digits of an external oracle
-//! (`tools/oracle/extremes.py`): the worst 200 of 10⁴ points for each distribution. With `JENSEN_EXTREMES=FILE` the
-//! test reads all points, and stores the worst ones with their errors.
+//! Tests log densities at extreme arguments, where terms cancel, against 60 digits of an external oracle
+//! (`tools/oracle/extremes.py`). It keeps the worst 200 of 10⁴ points for each distribution. With
+//! `JENSEN_EXTREMES=FILE` the test reads all points, and stores the worst ones with their errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,10 +12,9 @@ use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::interpret::BoundModel;
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Stored points of each distribution.
 const KEPT: usize = 200;
 
-/// Leading arguments that are integers, of distributions that have some.
+/// The number of leading arguments that are integers. Distributions without integers are not listed.
 const WHOLE: &[(&str, usize)] = &[
     ("poisson", 1),
     ("poisson_log", 1),
@@ -29,14 +28,13 @@ const WHOLE: &[(&str, usize)] = &[
     ("yule_simon", 1),
 ];
 
-/// Arguments, the log density there, and their line in the file.
 struct Point {
     arguments: Vec<f64>,
     wanted: f64,
     line: String,
 }
 
-/// Errors of a log density on the graph and in the interpreter, relative to the larger of its magnitude and 1.
+/// The errors of a log density on the graph and in the interpreter, relative to the larger of its magnitude and 1.
 type Errors = [f64; 2];
 
 fn reference(name: &str) -> PathBuf {
@@ -45,7 +43,6 @@ fn reference(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The points of a file, by distribution.
 fn points(path: &Path) -> BTreeMap<String, Vec<Point>> {
     let text = std::fs::read_to_string(path).expect("the points are there");
     let mut found: BTreeMap<String, Vec<Point>> = BTreeMap::new();
@@ -65,7 +62,6 @@ fn points(path: &Path) -> BTreeMap<String, Vec<Point>> {
     found
 }
 
-/// The program of a distribution with its integers as data and its other arguments as parameters.
 fn program(name: &str, whole: usize, arguments: usize) -> String {
     let words: Vec<String> = (0..arguments).map(|i| format!("x{i}")).collect();
     let declared = |range: std::ops::Range<usize>, ty: &str| -> String {
@@ -82,7 +78,6 @@ fn program(name: &str, whole: usize, arguments: usize) -> String {
     )
 }
 
-/// The model of a distribution whose integers are bound.
 fn bound(source: &str, whole: &[f64]) -> BoundModel {
     let data = whole.iter().enumerate();
     let data: Vec<String> = data.map(|(i, x)| format!("\"x{i}\": {x}")).collect();
@@ -121,7 +116,7 @@ fn worst(errors: &[Errors]) -> Errors {
     [at(0), at(1)]
 }
 
-/// The power of ten above three times an error: other instruction sets round otherwise.
+/// Returns the power of ten above three times an error, because other instruction sets round differently.
 fn limit(error: f64) -> f64 {
     let power = (3.0 * error).max(1e-15).log10().ceil();
     format!("1e{power}").parse().expect("a power of ten")
@@ -150,7 +145,6 @@ fn log_densities_keep_their_digits_at_extreme_arguments() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Stores the worst points, and limits on their errors.
 fn keep(file: &Path) {
     let (mut kept, mut limits) = (String::new(), String::new());
     for (name, points) in points(file) {
@@ -173,7 +167,7 @@ fn keep(file: &Path) {
     std::fs::write(reference("extremes_limits.csv"), limits).expect("the limits are written");
 }
 
-/// Counts, some of them large: none, few, many, and all of the trials.
+/// Counts, some of which are large: none, few, many, and all of the trials.
 const COUNTS: [f64; 5] = [0.0, 7.0, 20_000.0, 1_234_567_890.0, 2_000_000_000.0];
 
 const TRIALS: [f64; 5] = [30_000.0, 12.0, 1e9, 2_000_000_000.0, 2_000_000_000.0];
@@ -187,7 +181,7 @@ fn slopes_keep_their_digits_at_large_counts() {
         listed(&TRIALS).replace(".0", "")
     );
     let inv_logit = |x: f64| 1.0 / (1.0 + (-x).exp());
-    // Log mass, parameters, and the slope of one count.
+    // The arguments are a count, its number of trials, x, and the inverse logit of x.
     type Slope = fn(f64, f64, f64, f64) -> f64;
     let cases: [(&str, &[f64], Slope); 4] = [
         (

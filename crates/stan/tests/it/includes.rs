@@ -1,10 +1,10 @@
-//! `#include`: the file replaces the line, and stays within the folders of the resolver.
+//! Tests `#include`, which replaces the line by the file and stays within the folders of the resolver.
 
 use std::collections::BTreeMap;
 
 use jensen_stan::{IncludeResolver, NoIncludes, check};
 
-/// Files by path; the test fails if the program requests a path outside of its directory.
+/// The files by path. The test fails if the program requests a path outside its directory.
 struct Files(BTreeMap<&'static str, &'static str>);
 
 impl IncludeResolver for Files {

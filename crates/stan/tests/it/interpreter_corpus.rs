@@ -1,9 +1,9 @@
-//! The interpreter against the reference values of the model corpus.
+//! Tests the interpreter against the reference values of the model corpus.
 
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{DrawKey, Posterior};
 
-/// The tolerance unless the oracle names another one: solvers have separate ones.
+/// The tolerance unless the oracle states another one, as it does for solvers.
 const TOLERANCE: f64 = 1e-8;
 
 /// Densities whose constants Stan's library drops in `~`, but the tool behind the reference values does not.
@@ -30,8 +30,8 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
         .iter()
         .map(|x| x.as_str().expect("a name"))
         .collect();
-    // The reference lists the names of arrays of vectors in an order other than that of the coordinates; the set is the
-    // same.
+    // The reference lists the names of arrays of vectors in an order other than that of the coordinates, but the set is
+    // the same.
     let (mut a, mut b) = (names.clone(), expected.clone());
     a.sort();
     b.sort();
@@ -89,7 +89,7 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
     Ok(())
 }
 
-/// Constrained parameters map back to their coordinates if rounding keeps them inside their constraints.
+/// Constrained parameters must map back to their coordinates if rounding keeps them inside their constraints.
 fn round_trip(model: &impl Posterior, z: &[f64], values: &[f64]) -> Result<(), String> {
     let mut at = 0;
     let mut named = Vec::new();

@@ -1,10 +1,9 @@
-//! Statements, expressions, data binding and outputs of the interpreter.
+//! Tests statements, expressions, data binding and outputs of the interpreter.
 
 use crate::support::{JsonData, bind, program};
 use jensen_density::{DrawKey, Posterior, VariableKind};
 use jensen_stan::interpret::{ErrorKind, Interpreter, Limits};
 
-/// The values of a program's generated quantities, by variable.
 fn generated(source: &str, data: &str) -> Vec<(String, Vec<f64>)> {
     let model = bind(source, data).unwrap_or_else(|e| panic!("{e}"));
     let mut out = Vec::new();
@@ -27,7 +26,7 @@ fn generated(source: &str, data: &str) -> Vec<(String, Vec<f64>)> {
         .collect()
 }
 
-/// Runs `body` in generated quantities; it declares `real r` or another `r` itself.
+/// `body` declares `real r`, or another `r` itself.
 fn result(functions: &str, body: &str) -> Vec<f64> {
     let source = format!("functions {{ {functions} }}\ngenerated quantities {{ {body} }}\n");
     let all = generated(&source, "{}");
@@ -220,7 +219,6 @@ fn printing() {
     assert_eq!(lines, ["p = 0.25 m = [[1,2.5],[3,1e+10]]"]);
 }
 
-/// The kind and text of the error of a model block.
 fn failure(functions: &str, model: &str) -> (ErrorKind, String, String) {
     let source =
         format!("functions {{ {functions} }}\nparameters {{ real p; }}\nmodel {{ {model} }}\n");
@@ -353,7 +351,6 @@ fn errors_say_what_and_where() {
     );
 }
 
-/// The one line that answers bad data.
 fn bad_data(declarations: &str, data: &str) -> String {
     let source = format!("data {{ {declarations} }}");
     let e = bind(&source, data).expect_err("an error");
@@ -516,7 +513,7 @@ fn higher_order_functions() {
     assert!((found - direct - std::f64::consts::PI.sqrt()).abs() < 1e-9);
 }
 
-/// Endless recursion through the largest frames ends with an error, not with the stack of a small thread.
+/// Endless recursion through the largest frames ends with an error, before the stack of a small thread overflows.
 #[test]
 fn recursion_fits_the_stack() {
     let functions = "real f(real x) {
@@ -546,7 +543,6 @@ fn spectra_are_generated() {
     assert_eq!(out, [1.0, 2.0]);
 }
 
-/// The transforms as functions agree with the declarations.
 #[test]
 fn transform_functions() {
     let declared = "parameters { simplex[3] s; cholesky_factor_corr[3] L; matrix<lower=1>[2, 2] m; } model { }";

@@ -1,4 +1,4 @@
-//! Library functions of the interpreter against reference values.
+//! Tests library functions of the interpreter against reference values.
 
 use crate::support::{bind, error};
 use serde_json::Value;

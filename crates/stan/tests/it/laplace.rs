@@ -1,5 +1,5 @@
-//! Embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`), derivatives
-//! against differences, refusals, and draws of the latent variables.
+//! Tests embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`),
+//! derivatives against differences, refusals, and draws of the latent variables.
 
 use crate::support::{bind, error, numbers};
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -8,10 +8,9 @@ use jensen_stan::interpret::ErrorKind;
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use serde_json::Value;
 
-/// A value, its gradient and its Hessian.
 type Found = (f64, Vec<f64>, Vec<Vec<f64>>);
 
-/// The graph's value and gradient at lanes that share a point, and its Hessian.
+/// All lanes of the batch share the point.
 fn derivatives(source: &str, at: &[f64]) -> Result<Found, LowerError> {
     let model = bind(source, "{}").unwrap_or_else(|e| panic!("{source}: {e}"));
     let lowered = lower(&model, LowerOptions::default())?;
@@ -92,7 +91,7 @@ fn what_is_data_changes_nothing() {
     let call = "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(e, 4), 1, K, (s, l, 4))";
     let at = [0.7, 2.0, 0.4];
     let (expected, gradient, _) = found(&program.replace("CALL", call), &at);
-    // The covariance is data and the likelihood is not, and vice versa.
+    // First the covariance is data and the likelihood is not, then the reverse.
     for (of, others) in [(1, "s=0.7;l=2.0"), (2, "e=0.4")] {
         let mut source = program.replace("CALL", call);
         for other in others.split(';') {
@@ -140,7 +139,6 @@ fn a_start_far_away_finds_the_same_mode() {
     }
 }
 
-/// Poisson counts, a smooth covariance, and settings of the search.
 fn smooth_counts(counts: &str, settings: &str) -> String {
     let call = match settings {
         "" => "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(0, 11), 1, K, (s, l))".into(),
@@ -202,7 +200,7 @@ fn infinite_arguments_stay_what_they_are() {
     assert!(error(with.0, without.0) < 1e-13, "{} {}", with.0, without.0);
 }
 
-/// The messages of both evaluators for a call that fails for every draw.
+/// Both evaluators must give the same message for the call, which fails for every draw.
 fn refused(call: &str) -> String {
     let (program, _) = reference();
     let source = program.replace("CALL", call);
@@ -413,7 +411,7 @@ fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
             / 4000.0;
         (mean, square)
     };
-    // Of counts, the mode solves θ = s (k − exp θ), and the variance is 1/(1/s + exp θ).
+    // For counts, the mode solves θ = s (k − exp θ), and the variance is 1/(1/s + exp θ).
     let mode = |k: f64| {
         (0..200).fold(0.0, |t: f64, _| {
             t - (t - 1.5 * (k - t.exp())) / (1.0 + 1.5 * t.exp())
@@ -440,7 +438,7 @@ fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
     }
 }
 
-/// `~` is the density without its constants, and in a tuple of arguments only those that the function declares as data
+/// `~` is the density without its constants. In a tuple of arguments, only those that the function declares as data
 /// must be data.
 #[test]
 fn statements_are_densities_and_tuples_are_taken_apart() {

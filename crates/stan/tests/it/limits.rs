@@ -1,4 +1,4 @@
-//! Limits that end an evaluation within a call of the library, and calls as fast as other libraries' calls.
+//! Tests the limits that end an evaluation within a call of the library, and the speed of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,6 @@ use jensen_stan::{NoIncludes, check};
 
 use crate::support::JsonData;
 
-/// A program that computes `call` of a full matrix `m` with this number of rows.
 fn program(rows: usize, call: &str) -> String {
     format!(
         "transformed data {{ matrix[{rows}, {rows}] m = to_matrix(sin(square(linspaced_vector({0}, 1, {0}))), {rows}, {rows});\n\
@@ -20,7 +19,7 @@ fn program(rows: usize, call: &str) -> String {
     )
 }
 
-/// A Schur form makes no checks, and takes many seconds for this number of rows.
+/// A Schur decomposition does not check the interrupt, and takes many seconds for this number of rows.
 #[test]
 fn a_call_that_takes_long_is_not_waited_for() {
     let text = program(500, "get_real(complex_schur_decompose_t(m)[1, 1])");
@@ -50,7 +49,7 @@ fn a_call_that_takes_long_is_not_waited_for() {
     assert!(late < Duration::from_millis(500), "{late:?}");
 }
 
-/// Each took from half a minute to minutes by loops over scalars.
+/// Each of these calls took from half a minute to minutes with loops over scalars.
 #[test]
 fn matrices_of_hundreds_of_rows_take_no_time() {
     for call in [
@@ -73,10 +72,9 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
     }
 }
 
-/// Pieces of work that were started elsewhere.
 static APART: AtomicUsize = AtomicUsize::new(0);
 
-/// Transforms, systems with a vector, and arrays of arrays that are small one by one.
+/// The calls are transforms, systems with a vector, and arrays of arrays that are small individually.
 #[test]
 fn calls_that_may_take_long_are_done_apart() {
     let pieces = |call: &str| {
@@ -125,4 +123,34 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
         );
         assert!(begun.elapsed() < Duration::from_secs(5));
     }
+}
+
+/// The graph gets dozens of nodes for each element of these arguments.
+#[test]
+fn calls_with_nodes_for_each_element_are_interrupted() {
+    let text = "transformed data { vector[2000000] y = linspaced_vector(2000000, 1, 2); }\n\
+                parameters { real<lower=0> a; }\n\
+                model { target += wiener_lcdf_unnorm(y, a * y, y / 8, y / 4, y); }";
+    let checked = check(text, "model.stan", &NoIncludes);
+    let program = Arc::new(checked.program.expect("a correct program"));
+    let (asked, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
+    let reached = Arc::clone(&asked);
+    let interpreter = Interpreter {
+        halt: Halt::new(move || reached.load(Ordering::Relaxed).then(|| "enough".to_owned())),
+        ..Interpreter::default()
+    };
+    let bound = interpreter.bind(program, &JsonData::default(), &mut |_| {});
+    let model = bound.expect("a model");
+    let stop = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        asked.store(true, Ordering::Relaxed);
+    });
+    let error = lower(&model, LowerOptions::default()).expect_err("it is ended");
+    stop.join().expect("no panic");
+    assert_eq!(error.message, "enough");
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
 }

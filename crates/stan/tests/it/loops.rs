@@ -1,8 +1,8 @@
-//! Programs written as loops, compared with the same programs written with vectors.
+//! Compares programs written as loops with the same programs written with vectors.
 //!
-//! Each file of `programs` holds the common part, the form with loops and, if it exists, the form with vectors. The
-//! interpreter gives the reference; the graph of the loops has the same number of nodes for few and many iterations,
-//! and few more than that of the vectors.
+//! Each file of `programs` contains the common part, the form with loops and, if it exists, the form with vectors. The
+//! interpreter computes the reference. The graph of the loops must have the same number of nodes for few and many
+//! iterations, and at most a few more than the graph of the vectors.
 
 use crate::support::agreement::Outcome;
 use crate::support::{bind, error};
@@ -12,12 +12,10 @@ use jensen_math::simd::Simd;
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 use serde_json::json;
 
-/// Deterministic numbers of modest size.
 fn number(k: usize) -> f64 {
     0.8 * (k as f64 * 0.737_373 + 0.21).sin()
 }
 
-/// Data for `n` records: of each kind that the programs name.
 fn data(n: usize) -> String {
     let ints = |modulus: usize, factor: usize| -> Vec<usize> {
         (0..n).map(|i| (i * factor + i / 7) % modulus).collect()
@@ -56,7 +54,7 @@ struct Ways {
     name: String,
     loops: String,
     vectors: Option<String>,
-    /// Turns that need each other: no claim about nodes.
+    /// Whether iterations depend on each other. The test then makes no claim about the number of nodes.
     carried: bool,
 }
 
@@ -99,7 +97,7 @@ fn lowered(source: &str, n: usize) -> Lowered {
     lower(&model, LowerOptions::default()).unwrap_or_else(|e| panic!("{e}\n{source}"))
 }
 
-/// Value, gradient, and the product of the Hessian with a direction.
+/// The outputs are the value, the gradient, and the product of the Hessian with a direction.
 fn derivatives(lowered: &Lowered) -> Graph {
     let mut graph = passes::compact(&lowered.graph);
     let output = graph.outputs()[0];
@@ -114,7 +112,6 @@ fn derivatives(lowered: &Lowered) -> Graph {
     graph
 }
 
-/// Value and gradient of the executor, with the instructions of each level, against the slow evaluation.
 fn executed(ways: &Ways, n: usize, lowered: &Lowered, graph: &Graph) -> Result<(), String> {
     let (dim, lanes) = (lowered.dim, 3);
     let z: Vec<f64> = (0..dim * lanes).map(|k| number(7 * k + 3)).collect();
@@ -258,8 +255,8 @@ fn the_iteration_that_fails_is_named_as_ever() {
     }
 }
 
-/// Bodies, one per line, over vectors and matrices that differ from iteration to iteration, in a loop with enough
-/// iterations to be joined into vector operations if the body has such a form. Most have none, and Jensen must
+/// Each line is a body over vectors and matrices that differ between iterations. The loop is long enough for its
+/// iterations to be joined into vector operations if the body has such a form. Most bodies have none, and Jensen must
 /// detect this at any place in a function.
 #[test]
 fn bodies_with_vectors_and_matrices_are_what_they_are_iteration_by_iteration() {

@@ -1,14 +1,13 @@
-//! The lowered graphs of the model corpus against its reference values, by the slow evaluator.
+//! Tests the lowered graphs of the model corpus against its reference values, with the slow evaluator.
 
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 
-/// The tolerance unless the oracle names another one: solvers have separate ones.
+/// The tolerance unless the oracle states another one, as it does for solvers.
 const TOLERANCE: f64 = 1e-8;
 
-/// The graph with the gradient as second output.
 fn with_gradient(lowered: &Lowered) -> Graph {
     let mut graph = jensen_graph::passes::compact(&lowered.graph);
     let output = graph.outputs()[0];
@@ -78,7 +77,6 @@ fn reference_values() {
     corpus::check_every(check_model);
 }
 
-/// The largest number of coordinates for which the test checks all second derivatives.
 const WHOLE: usize = 200;
 
 /// Checks that every second derivative outside the pattern is zero, and returns the number of these entries.
@@ -112,7 +110,7 @@ fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
             let joined = |j: usize| i == j || pattern.neighbours(i).contains(&(j as u32));
             for (j, h) in row.iter().enumerate().filter(|&(j, _)| !joined(j)) {
                 absent += 1;
-                // Rounding errors of terms that cancel.
+                // Terms that cancel leave rounding errors.
                 if h.abs() > 1e-12 * largest {
                     return Err(format!(
                         "coordinates {i} and {j}: {h}, though the pattern has none"
@@ -131,6 +129,6 @@ fn patterns_leave_no_derivative_out() {
         absent.set(absent.get() + outside_the_pattern(model)?);
         Ok(())
     });
-    // The corpus has chains, fields and hierarchies, so the pattern is useful.
+    // The corpus has chains, fields and hierarchies, so the pattern must exclude many entries.
     assert!(absent.get() > 100_000, "{}", absent.get());
 }

@@ -1,5 +1,5 @@
-//! For a construct that cannot be lowered, one line names the construct and its location; draws that a program rejects
-//! are NaN; the cost of loops is the cost of their iterations.
+//! Tests errors of lowering, which are one line with the construct that cannot be lowered and its location. Draws that
+//! a program rejects are NaN, and the cost of loops is the cost of their iterations.
 
 use crate::support::bind;
 use jensen_graph::evaluate;
@@ -69,7 +69,7 @@ fn hypergeometric_functions_say_where_they_have_no_value() {
     let (_, message) =
         failure("parameters { vector[2] x; }\nmodel { target += hypergeometric_3F2(x, x, 0.5); }");
     assert!(message.contains("found 2 and 2"), "{message}");
-    // Beyond 1 a draw is rejected.
+    // A draw beyond 1 is rejected.
     let source =
         "parameters { real x; }\nmodel { target += hypergeometric_2F1(0.5, 0.25, 1.5, x); }";
     let lowered = lowered(source, "{}", LowerOptions::default()).expect("it is lowered");

@@ -1,5 +1,5 @@
-//! The lowered library against the interpreter, which has separate formulas: values at several points, gradients
-//! against differences of the interpreter's values, and every combination of scalars and containers.
+//! Tests the lowered library against the interpreter, which has separate formulas: values at several points,
+//! gradients against differences of the interpreter's values, and every combination of scalars and containers.
 
 use crate::support::bind;
 use jensen_density::{DrawKey, Posterior};
@@ -11,7 +11,6 @@ const DATA: &str = r#"{"N": 3, "c": 0.7, "x": [0.3, -1.2, 2.0], "xp": [1.3, 0.2,
     "n": [3, 4, 5], "cat": [1, 3, 2], "X": [[0.5, -1.0], [1.5, 0.3], [-0.2, 0.8]], "S": [[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.0]],
     "LS": [[1.4, 0, 0], [0.2, 1.1, 0], [-0.3, 0.4, 0.9]], "pts": [[0.1, 0.4], [1.2, -0.3], [0.5, 0.9]]}"#;
 
-/// The data with two longer matrices, of rows that repeat a pattern.
 fn data() -> String {
     let row = |i: usize| {
         let row: Vec<String> = (0..10)
@@ -142,7 +141,6 @@ fn compare(model: &BoundModel) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks one model block; it declares only the parameters that the block names.
 fn check(statements: &str) -> Result<(), String> {
     let declared: String = PARAMETERS
         .lines()
@@ -186,7 +184,7 @@ fn check_all(cases: &[&str]) {
 
 #[test]
 fn equal_elements_have_no_variance() {
-    // Cubic roots make much of the last digits.
+    // Cubic roots are sensitive to the last digits.
     for value in [
         "rep_vector(exp(a), 3)",
         "rep_array(inv_logit(a) * pi(), 40)",
@@ -619,7 +617,7 @@ fn complex_numbers() {
     check_all(&cases);
 }
 
-/// Complex parameters: the real part of each number and its imaginary part behind it, as Stan reads them.
+/// The real part of each number precedes its imaginary part, as in Stan.
 #[test]
 fn complex_parameters() {
     let source = "parameters {
@@ -672,7 +670,7 @@ model {
             slope(name)
         );
     }
-    // There and back.
+    // The inverse must return the coordinates.
     let z: Vec<f64> = (0..names.len()).map(|i| (i as f64).sin()).collect();
     let mut out = Vec::new();
     let key = DrawKey { seed: 1, index: 0 };
@@ -870,19 +868,16 @@ model { y ~ normal(0, s); target += z[1] + o[2]; }",
     ]);
 }
 
-/// Numbers of containers that depend on every element.
 const WEIGHED: &str = "real weighed(real x) { return square(x); }
 real weighed(vector x) { return dot_product(x, square(linspaced_vector(size(x), 1, 2))); }
 real weighed(array[] vector x) { return weighed(x[1]) + 2 * weighed(x[2]); }
 real weighed(matrix x) { return weighed(to_vector(x)); }
 real weighed(array[] matrix x) { return weighed(x[1]) + 2 * weighed(x[2]); }";
 
-/// A program with functions, checked like the others.
 fn check_program(functions: &str, statements: &str) {
     check_blocks(functions, &format!("model {{\n{statements}\n}}\n"));
 }
 
-/// The same with blocks behind the parameters.
 fn check_blocks(functions: &str, statements: &str) {
     let source = format!("functions {{\n{functions}\n}}\n{HEADER}{PARAMETERS}{statements}");
     let model = bind(&source, &data()).unwrap_or_else(|e| panic!("{statements}: {e}"));

@@ -1,5 +1,5 @@
-//! Distribution functions and special functions of parameters against values, gradients and second derivatives of an
-//! external oracle (`tails.py` and other scripts in `tools/oracle`), and their conventions outside the support.
+//! Tests distribution functions and special functions of parameters against values, gradients and second derivatives
+//! of an external oracle (`tails.py` and other scripts in `tools/oracle`), and their conventions outside the support.
 
 use crate::support::{bind, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -7,11 +7,11 @@ use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::lower::{LowerOptions, lower};
 use serde_json::Value;
 
-/// Relative to the largest number of its kind.
+/// The tolerances of value, gradient and second derivatives, relative to the largest number of the same kind.
 const TOLERANCE: [f64; 3] = [1e-11, 1e-9, 1e-8];
 
-/// The output of the scripts, the smallest number of cases, and whether the interpreter has the same accuracy: its far
-/// tails do not.
+/// The output of the scripts, the smallest number of cases, and whether the interpreter has the same accuracy. In far
+/// tails it does not.
 const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/tails.json"), 150, false),
     (include_str!("../reference/hypergeometric.json"), 40, true),
@@ -19,8 +19,6 @@ const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/wiener.json"), 12, true),
 ];
 
-/// Value, gradient and Hessian of a statement at a point with unconstrained parameters, and the value by the
-/// interpreter.
 fn derivatives(
     statement: &str,
     names: &[String],
@@ -53,7 +51,7 @@ fn derivatives(
         );
         row
     });
-    // Outside of the support the interpreter has an error.
+    // Outside the support the interpreter returns an error.
     let interpreted = model.log_density(at, true, false).unwrap_or(f64::NAN);
     (value[0], gradient, rows.collect(), interpreted)
 }
@@ -111,7 +109,7 @@ fn values_and_derivatives_of_the_oracle() {
     );
 }
 
-/// A short range of nondecision times is its middle, up to the square of its length.
+/// A short range of nondecision times must act like its middle, up to the square of its length.
 #[test]
 fn short_ranges_of_nondecision_times() {
     let names: Vec<String> = (0..6).map(|i| format!("x{i}")).collect();

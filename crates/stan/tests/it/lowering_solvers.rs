@@ -1,4 +1,4 @@
-//! Solvers called from Stan programs: the graph against the interpreter, gradients against differences of the
+//! Tests solvers that Stan programs call: the graph against the interpreter, gradients against differences of the
 //! interpreter's values, products against differences of gradients, and messages about mistakes.
 
 use crate::support::bind;
@@ -87,7 +87,6 @@ model {
 const DATA: &str = r#"{"ts": [0.4, 1.5, 4.0], "seasons": [0.7, 2.0], "x_r": [0.2, 0.4], "x_i": [2, 1],
     "xs": [[0.1, 0.5], [1.5, -0.3]], "is": [[1], [3]]}"#;
 
-/// Calls of differential equations, of the program above.
 fn equations() -> Vec<String> {
     let arguments = "a, b, seasons, 1";
     let mut calls = Vec::new();
@@ -99,7 +98,7 @@ fn equations() -> Vec<String> {
             "array[3] vector[2] y = ode_{name}_tol(decay, y0, 0, ts, 1e-9, 1e-10, 100000, {arguments});"
         ));
     }
-    // Start, first time and output times that depend on parameters; and a case in which all except the state are data.
+    // The first call has a start and times that depend on parameters. In the second, only the start does.
     calls.push(format!(
         "array[3] real at = {{gap, gap + a, 5 + gap}};
          array[3] vector[2] y = ode_bdf_tol(decay, y0 * a, -gap, at, 1e-9, 1e-9, 100000, {arguments});"
@@ -153,7 +152,6 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Values, gradients and products of a program at two points.
 fn check(source: &str) {
     // Without a given tolerance, differences use steps with a tolerance of 1e-6.
     let rough = ["ode_rk45(", "ode_ckrk("]
@@ -235,7 +233,8 @@ fn differential_equations() {
     }
 }
 
-/// Equations without derivatives, equations that are not rates, an equation with rates in this form, and equal times.
+/// The programs have equations without derivatives, equations that are not rates, an equation that is written as rates,
+/// and equal times.
 #[test]
 fn differential_algebraic_equations() {
     for call in [
@@ -249,7 +248,6 @@ fn differential_algebraic_equations() {
     }
 }
 
-/// An equation written with residuals has the solution of the one with rates.
 #[test]
 fn rates_as_residuals() {
     let rates = DECAY.replace(
@@ -276,8 +274,6 @@ fn rates_as_residuals() {
     assert_close("gradient", &found.1, &expected.1, 1e-7);
 }
 
-/// Closed forms, in transformed data and in generated quantities, and messages about a start that is not consistent or
-/// finite.
 #[test]
 fn algebraic_equations_are_interpreted() {
     let source = "functions {
@@ -299,7 +295,7 @@ generated quantities {
         .constrain(&[0.2], DrawKey { seed: 1, index: 0 }, &mut out)
         .unwrap();
     let k = 0.2_f64.exp();
-    // The states at 1 and 3, by element first.
+    // The first element at times 1 and 3 precedes the second element.
     let y = |k: f64, t: f64| [2.0 * (-k * t).exp(), 4.0 * (-2.0 * k * t).exp() + t];
     let ([a, b], [c, d]) = (y(k, 1.0), y(k, 3.0));
     assert_close("a draw", &out, &[k, a, c, b, d, y(0.5, 3.0)[1]], 1e-8);
@@ -351,8 +347,6 @@ fn roots_integrals_and_shards() {
     }
 }
 
-/// Solutions for data alone in transformed data, and for parameters in generated quantities; both agree with the closed
-/// form.
 #[test]
 fn interpreted_blocks() {
     let source = "functions { vector f(real t, vector y, real k) { return -k * y; } }
@@ -439,7 +433,7 @@ model {{ {call} }}"
     }
 }
 
-/// A stiff reaction over eleven orders of magnitude of time, with rates as parameters.
+/// A stiff reaction with rates as parameters, over eleven orders of magnitude of time.
 #[test]
 fn stiff_equations() {
     check(

@@ -1,4 +1,4 @@
-//! Integration tests of `stan`: one binary, a module for each subject.
+//! Integration tests of `jensen-stan`, with one module per subject.
 
 mod boundaries;
 mod common;

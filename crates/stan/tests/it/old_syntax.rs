@@ -1,10 +1,10 @@
-//! Programs in the syntax before Stan 2.33, written in today's.
+//! Tests the translation of programs from the syntax before Stan 2.33 to today's syntax.
 
 use jensen_stan::{NoIncludes, check, in_todays_syntax, modernise};
 
 fn becomes(old: &str, modern: &str) {
     assert_eq!(modernise(old), modern);
-    // Current syntax stays unchanged.
+    // Current syntax remains unchanged.
     assert_eq!(modernise(modern), modern);
 }
 

@@ -1,17 +1,15 @@
-//! Outputs of programs for draws: the graph and the interpreter agree, including random numbers.
+//! Tests outputs of programs for draws: the graph and the interpreter agree, including random numbers.
 
 use crate::support::{bind, corpus, error};
 use jensen_density::{DrawKey, Posterior, Scale};
 use jensen_math::simd::Simd;
 use jensen_stan::outputs::Outputs;
 
-/// Draws of one comparison; not a multiple of the lanes of a vector.
+/// The number is not a multiple of the lanes of a vector.
 const DRAWS: usize = 21;
 
-/// Programs that only the interpreter follows.
 const LEFT_TO_THE_INTERPRETER: &[&str] = &[];
 
-/// Coordinates about 0, from a seed.
 fn points(dim: usize, scale: f64) -> Vec<f64> {
     let mut state = 17_u64;
     let mut next = || {
@@ -29,7 +27,6 @@ fn keys() -> Vec<DrawKey> {
         .collect()
 }
 
-/// Compares the evaluators, and returns the number of draws that the graph computed.
 fn compare(source: &str, data: &str, scale: f64) -> Result<usize, String> {
     let bound = bind(source, data).map_err(|e| e.to_string())?;
     let (points, keys) = (points(bound.unconstrained_dim(), scale), keys());
@@ -83,7 +80,7 @@ fn the_corpus_by_both_evaluators() {
     assert_eq!(left, LEFT_TO_THE_INTERPRETER);
 }
 
-/// Generated quantities of `parameters { real a; real<lower=0> b; vector[3] v; cholesky_factor_corr[2] L; }`.
+/// The parameters are `real a; real<lower=0> b; vector[3] v; cholesky_factor_corr[2] L;`.
 fn generated(functions: &str, body: &str) -> String {
     format!(
         "functions {{ {functions} }}
@@ -102,7 +99,7 @@ fn complex_parameters_are_reported_as_by_the_interpreter() {
 #[test]
 fn every_draw_of_these_is_computed_by_the_graph() {
     let cases = [
-        // Chains of standard numbers, and of others that wait for them.
+        // Chains of standard numbers, and of other numbers that depend on them
         (
             "",
             "array[40] real y; y[1] = a; for (t in 2:40) y[t] = normal_rng(.9 * y[t - 1], b);",
@@ -115,7 +112,8 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "real s = gamma_rng(b + 1, 1); real t = student_t_rng(5, s, b); int k = binomial_rng(20, inv_logit(t));",
         ),
-        // The random numbers of one draw do not affect others: branches, loops that end early, functions.
+        // The random numbers of one draw do not affect others. This includes branches, loops that end early, and
+        // functions.
         (
             "",
             "array[9] int y; for (n in 1:9) y[n] = v[1 + n % 3] > 0 ? -1 : neg_binomial_2_rng(b, 3); real z = std_normal_rng();",
@@ -140,7 +138,7 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "int either = a > 0 || poisson_rng(b) > 1; int both = a > 0 && poisson_rng(b) > 1;",
         ),
-        // Shapes: containers, arrays of them, tuples, complex numbers, in the order of Stan's files.
+        // Shapes: containers, arrays of them, tuples and complex numbers, in the order of Stan's files
         (
             "",
             "array[3] real y = normal_rng(v, b); array[2] vector[3] w; for (i in 1:2) w[i] = v * i + a;",
@@ -169,7 +167,7 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "int k = categorical_logit_rng(v); real x = v[k]; vector[2] r = [L[1 + (a > 0), 1], L[1, k > 2 ? 1 : 2]]';",
         ),
-        // Variables without an assignment, and variables that depend only on data.
+        // Variables without an assignment, and variables that depend only on data
         (
             "",
             "real nothing; array[2] int none; real x = a; vector[0] empty; real two = 1 + 1; int n = poisson_rng(4);",
@@ -250,7 +248,7 @@ fn a_block_without_variables_is_run_unless_it_is_left_out() {
     assert_eq!(errors(&|name| name == "a"), 0);
 }
 
-/// Infinite bounds do not constrain, and may apply to some elements only or depend on other parameters.
+/// Infinite bounds do not constrain. They may apply to some elements only, or depend on other parameters.
 #[test]
 fn scales_are_those_of_the_constraints() {
     use Scale::{Identity, Log, Logit};

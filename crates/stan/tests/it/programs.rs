@@ -1,10 +1,11 @@
-//! Programs that the checker must accept or reject, with its messages.
+//! Tests programs that the checker must accept or reject, with its messages.
 //!
-//! Each file under `valid/` and `invalid/` holds many programs, separated by `// ----`. Below a line are the
-//! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. stanc (version 2.39) accepts and
-//! rejects the same programs.
+//! Each file under `valid/` and `invalid/` contains many programs, separated by `// ----`. The diagnostics that point
+//! at a line follow it, as `//^ kind[code]: message`. There must be no others. stanc (version 2.39) accepts and rejects
+//! the same programs.
 //!
-//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics; read the diff.
+//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics. Read the diff
+//! afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,6 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The program without its expectations.
 fn strip(program: &str) -> String {
     program
         .lines()
@@ -36,7 +36,6 @@ fn strip(program: &str) -> String {
         .collect()
 }
 
-/// The program with the checker's messages below the lines at which they point, and whether it was accepted.
 fn annotate(program: &str) -> (String, bool) {
     let checked = check(program, "test", &NoIncludes);
     let mut out = String::new();

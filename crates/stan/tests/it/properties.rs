@@ -1,6 +1,6 @@
-//! The checker returns for every text, and accepts valid programs.
+//! Tests that the checker returns for every text, and accepts valid programs.
 //!
-//! A normal run is small; `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
+//! A normal run is small. `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
 
 use jensen_stan::pretty::{print_program, show_tokens, show_tree};
 use jensen_stan::program::{Expr, ExprKind, Program};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{RngSeed, TestRunner};
 
-/// Everything that is done with a text, which must not panic.
+/// No operation on a text may panic.
 fn exercise(text: &str) -> Option<Program> {
     let checked = check(text, "random", &NoIncludes);
     let rendered = checked.render(false);
@@ -118,9 +118,8 @@ const WORDS: &[&str] = &[
     "\n",
 ];
 
-/// The number of cases of a normal run, stated here to be the same everywhere.
+/// The number is fixed here, so that it is the same everywhere.
 const CASES: u32 = 256;
-/// Cases of a long run.
 const MANY: u32 = 100_000;
 
 fn run<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value)) {
@@ -237,7 +236,6 @@ fn many_cases() {
     damaged(MANY);
 }
 
-/// Expression ids are unique and below the count, and calls carry arguments.
 fn verify(program: &Program) {
     let mut seen = vec![false; program.expr_count as usize];
     let mut visit = |expr: &Expr| {
@@ -343,7 +341,7 @@ fn nesting_is_bounded_and_says_so() {
     let chain = |link: &str, n: usize| format!("model {{ real x = 1{}; }}", link.repeat(n));
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize - 2)).is_some());
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize + 2)).is_none());
-    // The parser reads sums in parts, which only their number nests deeper.
+    // The parser reads sums in parts, so the nesting depends only on the number of parts.
     assert!(exercise(&chain(" + 1", 10_000)).is_some());
 }
 
@@ -366,6 +364,6 @@ fn two_hundred_lines_take_milliseconds() {
         })
         .min()
         .unwrap();
-    // The aim is 5 ms; the limit allows for a busy machine.
+    // The aim is 5 ms. The limit allows for a busy machine.
     assert!(best.as_millis() < 50, "{best:?}");
 }

@@ -1,10 +1,11 @@
-//! Variables that scatter about a location: the elements of vectors, each about its own mean, and joint vectors.
+//! Tests variables that scatter about a location: the elements of vectors, each about its own mean, and joint
+//! vectors.
 
 use crate::support::bind;
 use jensen_graph::{Hierarchy, Spread};
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Vectors of two elements with standard deviations 2 and 0.5 and correlation 0.6 about (1, −1), in every form; a
+/// Vectors of two elements with standard deviations 2 and 0.5 and correlation 0.6 about (1, −1), in every form. A
 /// precision gives the standard deviations conditional on the other element.
 const FORMS: [(&str, &str, f64); 7] = [
     (
@@ -62,7 +63,7 @@ fn elements_of_vectors_scatter_about_their_means() {
         z.extend((0..dim - 4).map(|i| (i as f64 * 0.7).sin()));
         let found = hierarchy.at(&z);
         assert_eq!(found.len(), 2 * vectors, "{stated}");
-        // The elements of a row of 60 are not adjacent.
+        // The elements of a vector in a row of 60 columns are not adjacent.
         let by_columns = declared.starts_with("matrix[60");
         for v in 0..vectors {
             for (k, (mean, sd)) in [(1.0, 2.0), (-1.0, 0.5)].into_iter().enumerate() {
@@ -81,7 +82,6 @@ fn elements_of_vectors_scatter_about_their_means() {
     }
 }
 
-/// Joint vectors, by the form of their statement, with their number and length.
 const TOGETHER: [(&str, &str, usize, usize); 4] = [
     (
         "vector[6] f",
@@ -137,7 +137,7 @@ fn vectors_of_data_and_long_ones_do_not_scatter() {
         true => format!("data {{ vector[{k}] y; }} parameters {{ vector[{k}] m; }}"),
         false => format!("parameters {{ vector[{k}] y; vector[{k}] m; }}"),
     };
-    // A few elements separately, more elements jointly.
+    // A few elements are recorded separately, more elements jointly.
     for (k, data, wanted) in [
         (2, true, 0),
         (4, false, 4),

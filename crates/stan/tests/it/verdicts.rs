@@ -1,5 +1,5 @@
-//! Programs with the verdict of Stan's own compiler (version 2.39): one per line in `verdicts/*.txt`, `+` for accepted
-//! or `-` for refused. `tools/oracle/verdicts.py` makes them.
+//! Tests programs with the verdict of Stan's own compiler (version 2.39). There is one per line in `verdicts/*.txt`,
+//! with `+` for accepted or `-` for refused. `tools/oracle/verdicts.py` writes them.
 
 use std::fs;
 use std::path::Path;

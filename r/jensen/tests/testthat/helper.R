@@ -2,12 +2,12 @@ skip_without_jensen <- function() {
   testthat::skip_if_not(jensen_is_installed(), "the command `jensen` is not installed")
 }
 
-# Tests that take longer than a minute together are run where the variable says so.
+# An environment variable enables the tests that together take more than a minute.
 skip_if_short <- function() {
   testthat::skip_if_not(Sys.getenv("JENSEN_TESTS") == "all", "JENSEN_TESTS is not \"all\"")
 }
 
-# A normal mean with a known scale: its posterior is exact.
+# A normal mean with known scale, whose posterior is exact.
 normal_program <- "
 data { int<lower=0> N; array[N] real y; }
 parameters { real mu; }

@@ -12,14 +12,14 @@ test_that("a linear model agrees with least squares", {
   expect_true(fit$jensen$trusted)
   least <- stats::coef(summary(stats::lm(mpg ~ wt + hp, mtcars)))
   found <- brms::fixef(fit)
-  # Flat priors on the slopes: means are those of least squares, within Monte-Carlo errors of 4000 draws.
+  # With flat priors, means equal least squares within Monte-Carlo errors of 4000 draws.
   expect_lt(max(abs(found[, "Estimate"] - least[, "Estimate"]) / least[, "Std. Error"]), 5 / sqrt(4000) + 0.03)
   expect_lt(max(abs(found[, "Est.Error"] / least[, "Std. Error"] - 1)), 0.12)
   expect_output(print(summary(fit)), "^Verdict: trusted")
   expect_s3_class(fit, "brmsfit")
 })
 
-test_that("post-processing of brms works, also where brm's own arguments are given", {
+test_that("post-processing of brms works, also with other arguments of brm", {
   skip_without_brms()
   expect_message(
     fit <- brm_jensen(count ~ zAge + zBase * Trt + (1 | patient), data = brms::epilepsy, family = stats::poisson(),
@@ -29,7 +29,7 @@ test_that("post-processing of brms works, also where brm's own arguments are giv
   expect_s3_class(summary(fit), "brmssummary")
   expect_s3_class(brms::conditional_effects(fit, "zAge"), "brms_conditional_effects")
   expect_s3_class(brms::pp_check(fit, ndraws = 10), "ggplot")
-  # Epilepsy counts have outliers, of which loo warns.
+  # loo warns of outliers in the epilepsy counts.
   expect_s3_class(suppressWarnings(brms::loo(fit)), "loo")
   expect_equal(dim(stats::predict(fit)), c(236, 4))
   expect_equal(dim(stats::fitted(fit)), c(236, 4))
@@ -49,7 +49,7 @@ test_that("post-processing of brms works, also where brm's own arguments are giv
   expect_equal(brms::ndraws(half), 300)
 })
 
-test_that("programs and data of brms can be given to jensen_model", {
+test_that("jensen_model accepts programs and data of brms", {
   skip_without_brms()
   code <- brms::make_stancode(Reaction ~ Days + (Days | Subject), data = lme4::sleepstudy)
   data <- brms::make_standata(Reaction ~ Days + (Days | Subject), data = lme4::sleepstudy)

@@ -1,11 +1,11 @@
-test_that("the command is found where options say", {
+test_that("the option jensen.path selects the command", {
   old <- options(jensen.path = tempfile())
   on.exit(options(old))
-  expect_error(jensen_path(), "no command", class = "jensen_error")
+  expect_error(jensen_path(), "not a command", class = "jensen_error")
   expect_false(jensen_is_installed())
 })
 
-test_that("a binary is installed as it is, and a folder that is no clone is refused", {
+test_that("a binary is copied, and a folder that is no clone is an error", {
   skip_without_jensen()
   expect_true(jensen_version() >= "0.0.1")
   to <- tempfile()
@@ -14,11 +14,11 @@ test_that("a binary is installed as it is, and a folder that is no clone is refu
   expect_error(install_jensen(tempdir(), to = to), "no clone", class = "jensen_error")
 })
 
-test_that("an interrupt leaves a folder that goes on", {
+test_that("an interrupted fit resumes from its folder", {
   skip_without_jensen()
   skip_if_short()
   skip_on_os("windows")
-  # A session of its own loads the package that is installed.
+  # A separate session loads the installed package.
   skip_if_not_installed("jensen")
   out <- tempfile()
   script <- tempfile(fileext = ".R")

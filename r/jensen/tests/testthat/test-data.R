@@ -1,6 +1,6 @@
 json <- function(x, dims = integer()) jsonlite::fromJSON(stan_json(x, dims), simplifyVector = FALSE)
 
-test_that("values become what a program declares", {
+test_that("values become the declared types", {
   dims <- declared_dims("data {\n  int<lower=0> N;\n  array[N, K] int<lower=0, upper=f(1, 2)> y;\n  array[N] matrix[2, 3] X;
   vector<lower=0>[N] v;\n  simplex[K] p;\n  real a;\n  cov_matrix[K] S;\n}\nparameters {\n  real b;\n}\n")
   expect_equal(dims, c(N = 0, y = 2, X = 3, v = 1, p = 1, a = 0, S = 2))
@@ -11,7 +11,7 @@ test_that("values become what a program declares", {
   expect_equal(json(list(v = numeric(0), y = matrix(0, 0, 3)), dims), list(v = list(), y = list()))
 })
 
-test_that("factors, logical values, tables and lists are numbers", {
+test_that("factors, logical values, tables and lists become numbers", {
   expect_equal(json(list(g = factor(c("b", "a", "b")))), list(g = list(2L, 1L, 2L)))
   expect_equal(json(list(t = c(TRUE, FALSE), one = TRUE)), list(t = list(1L, 0L), one = 1L))
   expect_equal(json(list(m = data.frame(a = 1:2, b = 3:4))), list(m = list(list(1L, 3L), list(2L, 4L))))
@@ -28,7 +28,7 @@ test_that("numbers keep all their digits", {
   expect_match(stan_json(list(x = c(NaN, Inf, -Inf))), "[\"NaN\", \"Inf\", \"-Inf\"]", fixed = TRUE)
 })
 
-test_that("what is no data is refused by its name", {
+test_that("an error names a value that is no data", {
   expect_error(stan_json(list(x = c(1, NA))), "`x` has missing values", class = "jensen_error")
   expect_error(stan_json(list(who = "me")), "`who`", class = "jensen_error")
   expect_error(stan_json(list(1, 2)), "with a name", class = "jensen_error")

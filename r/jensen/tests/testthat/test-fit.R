@@ -34,7 +34,7 @@ test_that("the same seed gives the same draws", {
   expect_identical(first$draws(), second$draws())
 })
 
-test_that("the evidence of a refined fit is that of the model", {
+test_that("a refined fit has the log evidence of the model", {
   skip_without_jensen()
   fit <- jensen_model(normal_program)$fit(normal_data, seed = 1, refine = "always")
   y <- normal_data$y
@@ -46,7 +46,7 @@ test_that("the evidence of a refined fit is that of the model", {
   expect_error(plain$log_evidence(), "refine", class = "jensen_error")
 })
 
-test_that("a fit that is not to be trusted warns, and goes on where it was stopped", {
+test_that("a fit that is not trusted warns, and resumes", {
   skip_without_jensen()
   out <- tempfile()
   expect_warning(
@@ -59,7 +59,7 @@ test_that("a fit that is not to be trusted warns, and goes on where it was stopp
   expect_identical(resumed$draws(), whole$draws())
 })
 
-test_that("what the command refuses is an error with its diagnostic", {
+test_that("a rejected program is an error with the diagnostic", {
   skip_without_jensen()
   model <- jensen_model("parameters { real mu; } model { mu ~ norml(0, 1); }")
   error <- expect_error(model$fit(), "norml", class = "jensen_error")

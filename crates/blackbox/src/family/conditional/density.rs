@@ -1,4 +1,4 @@
-//! The family's maps, densities and their derivatives.
+//! The maps and densities of the family, with their derivatives.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -9,12 +9,15 @@ use super::passes::Pass;
 use crate::family::globals::{add_products, nodes};
 use crate::family::mean_field::standard_normal;
 use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
-use crate::family::{Curvature, Family, FamilyKind, Space};
+use crate::family::{Curvature, Family, FamilyKind, FamilyName, Smoothness, Space};
 use crate::reduce::{dot, sum};
 
 impl Family for Conditional {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Conditional
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Conditional)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn space(&self) -> Space {
         self.space.clone()
@@ -31,9 +34,6 @@ impl Family for Conditional {
     }
     fn free_rows(&self) -> usize {
         self.dim()
-    }
-    fn uses_curvature(&self) -> bool {
-        false
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         let (k, n, f) = (self.globals.len(), self.locals.len(), self.features.count());
@@ -62,7 +62,8 @@ impl Family for Conditional {
         }
         out
     }
-    /// For local parameters, the variance of their means plus the mean of their variances over the global parameters.
+    /// For local parameters, returns the root of the variance of their means plus the mean of their variances over the
+    /// global parameters.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -206,8 +207,8 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε` without skewness, and
-    /// then the global parameters follow.
+    /// The gradient `g = ∇_z log q` satisfies `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`. For local parameters it is `g = −L
+    /// ε` without skewness, and the global parameters follow from it.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -231,7 +232,7 @@ impl Family for Conditional {
                     }
                 }
             }
-            // The contribution of the local parameters' gradients to the global parameters, without their own.
+            // The contribution of the gradients of local parameters to the gradients of the global parameters.
             let mut given = vec![[0.0; WIDTH]; k];
             given.extend_from_slice(&locals);
             let mut noise = pass.x.clone();
@@ -250,7 +251,7 @@ impl Family for Conditional {
             for (g, x) in globals.iter_mut().zip(&pass.x) {
                 g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);
             }
-            // Aᵀ g from the last row up.
+            // Computes Aᵀ g from the last row up.
             for i in (0..k).rev() {
                 let pivot = omega[self.element(i, i)];
                 globals[i].iter_mut().for_each(|g| *g /= pivot);
@@ -265,7 +266,7 @@ impl Family for Conditional {
         });
         self.arrange(blocks, &mut out);
     }
-    /// Computes the Fisher information at the mean of the global parameters, without terms that couple features or
+    /// Uses the Fisher information at the mean of the global parameters, without terms that couple features or
     /// regressions of one column.
     fn precondition(
         &self,
@@ -326,7 +327,6 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// The directional derivatives of the adjoints of nonzeros and of skewnesses at a fixed gradient.
     fn turned_adjoints(
         &self,
         values: &[LaneRow],

@@ -1,4 +1,4 @@
-//! Maps from noise to draws, by blocks of lanes, and derivatives in the reverse direction.
+//! The map from noise to draws by blocks of lanes, and derivatives in the reverse direction.
 
 use jensen_density::{Lanes, LanesMut};
 use rayon::prelude::*;
@@ -9,30 +9,25 @@ use crate::family::Family;
 use crate::family::globals::{Featured, add_products, pull_noise, solve, spread_all, weighted};
 use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
 
-/// Intermediate results of a block of lanes.
 #[derive(Default)]
 pub(super) struct Pass {
     pub(super) x: Vec<LaneRow>,
     pub(super) features: Featured,
-    /// The noise of the local parameters, skewed if any is, and then its slopes.
     pub(super) noise: Vec<LaneRow>,
     pub(super) slopes: Vec<LaneRow>,
-    /// `z − m` and `e^(−a)` of the local parameters.
+    /// `z − m` of the local parameters, where `scale` is `e^(−a)`.
     pub(super) y: Vec<LaneRow>,
     pub(super) scale: Vec<LaneRow>,
 }
 
-/// Passes of many lanes without their noise, in reused memory.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
-    /// Buffers for an incomplete block: rows to read and rows to write.
     given: Vec<LaneRow>,
     made: Vec<LaneRow>,
 }
 
 impl Conditional {
-    /// Rows of a block of lanes, padded with zeros if there are fewer lanes.
     pub(super) fn block(
         rows: Lanes<'_>,
         which: impl Iterator<Item = usize>,
@@ -50,7 +45,6 @@ impl Conditional {
         which.map(row).collect()
     }
 
-    /// Processes blocks of lanes in parallel.
     pub(super) fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize) -> T + Sync,
@@ -60,7 +54,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// Writes the rows of global parameters, then of local parameters, of blocks.
     pub(super) fn arrange(&self, blocks: Vec<(usize, Vec<LaneRow>)>, out: &mut LanesMut<'_>) {
         for (first, rows) in blocks {
             for (&c, row) in self.globals.iter().chain(&self.locals).zip(&rows) {
@@ -69,13 +62,11 @@ impl Conditional {
         }
     }
 
-    /// Writes the row of a block to its lanes, as far as they exist.
     pub(super) fn write(row: &LaneRow, first: usize, out: &mut [f64]) {
         let width = WIDTH.min(out.len() - first);
         out[first..first + width].copy_from_slice(&row[..width]);
     }
 
-    /// Rows of the global parameters, then of the local parameters.
     pub(super) fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<LaneRow>, Vec<LaneRow>) {
         let of = |which: &[usize]| Self::block(rows, which.iter().copied(), first);
         (of(&self.globals), of(&self.locals))
@@ -93,7 +84,6 @@ impl Conditional {
         pass
     }
 
-    /// Computes the draws of a block, with intermediate results.
     pub(super) fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
         let (k, n) = (self.globals.len(), self.locals.len());
         pass.x.clear();
@@ -129,7 +119,7 @@ impl Conditional {
         );
     }
 
-    /// `μ + A x`.
+    /// Computes `A x`, plus μ if `shift` is set.
     pub(super) fn global_rows(&self, omega: &[f64], shift: bool, x: &[LaneRow]) -> Vec<LaneRow> {
         let row = |i: usize| {
             let mut out = [if shift { omega[i] } else { 0.0 }; WIDTH];
@@ -142,7 +132,6 @@ impl Conditional {
         (0..self.globals.len()).map(row).collect()
     }
 
-    /// Draws of a block: global parameters, then local parameters.
     pub(super) fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<LaneRow> {
         let means = self.weights(omega).means;
         let mut out = self.global_rows(omega, true, &pass.x);
@@ -155,8 +144,9 @@ impl Conditional {
         out
     }
 
-    /// Computes derivatives with respect to a block's noise, global parameters first, from derivatives with respect to
-    /// the draws, whose global and local parameters are in the given order. Includes the log Jacobian if `stretched`.
+    /// Computes derivatives with respect to a block's noise, global parameters first. The given derivatives are with
+    /// respect to the draws of the global and the local parameters. The result includes the log Jacobian if
+    /// `stretched`.
     pub(super) fn pulled(
         &self,
         omega: &[f64],
@@ -205,7 +195,7 @@ impl Conditional {
         }
     }
 
-    /// `Aᵀ g`.
+    /// Computes `Aᵀ g`.
     pub(super) fn globals_transposed(&self, omega: &[f64], grad: &[LaneRow]) -> Vec<LaneRow> {
         let mut out = vec![[0.0; WIDTH]; self.globals.len()];
         for (i, row) in grad.iter().enumerate() {
@@ -215,8 +205,6 @@ impl Conditional {
         out
     }
 
-    /// Computes the draws for given noise, and the intermediate results that [`pull_density`](Self::pull_density)
-    /// needs.
     pub(crate) fn passes(
         &self,
         omega: &[f64],
@@ -245,7 +233,7 @@ impl Conditional {
         }
     }
 
-    /// `out = ∂/∂x (log p + log |∂z/∂x|)` at the noise x, from the gradient of log p at the draws.
+    /// Computes `out = ∂/∂x (log p + log |∂z/∂x|)` at the noise x, from the gradient of log p at the draws.
     pub(crate) fn pull_density(
         &self,
         omega: &[f64],
@@ -278,7 +266,6 @@ impl Conditional {
         }
     }
 
-    /// Adjoints of the rows of weights of the nonzeros, from a gradient with respect to the draws.
     pub(super) fn adjoints(
         &self,
         values: &[LaneRow],
@@ -303,7 +290,6 @@ impl Conditional {
         (by_y, out)
     }
 
-    /// Values of the nonzeros' rows.
     pub(super) fn values(&self, omega: &[f64], features: &Featured) -> Vec<LaneRow> {
         let nonzeros = self.weights(omega).nonzeros;
         let f = self.features.count();
@@ -320,7 +306,6 @@ impl Conditional {
         out
     }
 
-    /// First and second derivatives of the skewed noise with respect to the skewnesses.
     pub(super) fn by_skews(
         &self,
         omega: &[f64],
@@ -338,7 +323,6 @@ impl Conditional {
         each.collect()
     }
 
-    /// Tangents of y, for a direction: of the nonzeros, and of the skewnesses.
     pub(super) fn tangents(
         &self,
         values: &[LaneRow],
@@ -365,7 +349,7 @@ impl Conditional {
         out
     }
 
-    /// `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of entries.
+    /// Computes `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of entries.
     pub(super) fn add_weights(&self, features: &Featured, adjoints: &[LaneRow], out: &mut [f64]) {
         add_products(&features.bounded, adjoints, out);
         let f = self.features.count();

@@ -1,25 +1,24 @@
-//! Skewness of local parameters: a map of their noise.
+//! The skewness of local parameters, as a map of their noise.
 //!
-//! `h(ε) = (e^(gε) − e^(g²/2)) / g` is a shifted lognormal variable with mean zero; for g → 0 it is ε. Its variance is
-//! `e^(g²) (e^(g²) − 1) / g²`, its skewness `(e^(g²) + 2) √(e^(g²) − 1)`, about 3g. A shifted lognormal also has nearly the
-//! kurtosis of a skewed conditional of a generalised linear model (16 g² for a skewness of 3g; a log gamma has 18 g²), so one
-//! number per local parameter removes most of the divergence of a Gaussian. The logarithm of the slope is gε, with mean zero, so
-//! the entropy does not depend on g.
+//! `h(ε) = (e^(gε) − e^(g²/2)) / g` is a shifted lognormal variable with mean zero, and converges to ε for g → 0. Its
+//! variance is `e^(g²) (e^(g²) − 1) / g²`. Its skewness is `(e^(g²) + 2) √(e^(g²) − 1)`, about 3g. A shifted lognormal
+//! also has nearly the kurtosis of a skewed conditional of a generalised linear model (16 g² for a skewness of 3g; a
+//! log gamma has 18 g²), so one number per local parameter removes most of the divergence of a Gaussian. The logarithm
+//! of the slope is gε, with mean zero, so the entropy does not depend on g.
 
 use jensen_math::vmath as vm;
 
 use crate::family::globals::{load, store};
 use crate::family::rows::{LaneRow, Rows, WIDTH};
 
-/// Below these sizes of g, power series replace quotients whose numerators cancel. Just above them, a value keeps 13 digits, a first
-/// derivative with respect to g 13, and a second one 11.
+/// Absolute value of g below which power series replace quotients whose numerators cancel. Just above it, a value and a
+/// first derivative with respect to g keep 13 digits, and a second derivative keeps 11.
 const SMALL: f64 = 1e-3;
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 
 /// Largest g, with a skewness of 1.75. Quadrature with seven nodes is inaccurate for longer tails.
 const LARGEST: f64 = 0.5;
 
-/// The variance of `h(ε)`.
 pub(crate) fn variance(g: f64) -> f64 {
     let square = g * g;
     match square < 1e-8 {
@@ -28,7 +27,7 @@ pub(crate) fn variance(g: f64) -> f64 {
     }
 }
 
-/// The g whose map has this skewness, at most [`LARGEST`] in size.
+/// The result is at most [`LARGEST`] in absolute value.
 pub(crate) fn of_skewness(skewness: f64) -> f64 {
     let of = |g: f64| ((g * g).exp() + 2.0) * (g * g).exp_m1().sqrt();
     let size = skewness.abs();
@@ -46,7 +45,7 @@ pub(crate) fn of_skewness(skewness: f64) -> f64 {
     (0.5 * (low + high)).copysign(skewness)
 }
 
-/// `h(ε)` and its slope `e^(gε)`, for rows of noise from `from` on.
+/// Computes `h(ε)` and its slope `e^(gε)`, for rows of noise from `from` on.
 pub(super) fn skewed(
     skews: &[f64],
     (noise, from): (Rows<'_>, usize),
@@ -73,7 +72,7 @@ jensen_math::simd_fn! {
                 *slope = vm::exp(by * *slope);
             }
             if g.abs() < SMALL {
-                // Σ gᵏ⁻¹ εᵏ / k! − E of it, from the last term.
+                // The series is Σ gᵏ⁻¹ εᵏ / k! minus its expectation, summed from the last term.
                 let terms = [g.powi(4) / 120.0, g.powi(3) / 24.0, g * g / 6.0, 0.5 * g, 1.0];
                 let middle = V::splat(0.5 * g + 0.125 * g.powi(3));
                 for value in &mut value {
@@ -96,7 +95,6 @@ jensen_math::simd_fn! {
     }
 }
 
-/// First and second derivatives of `h(ε)` with respect to g, from ε and the slope.
 pub(super) fn by_skew(g: f64, noise: &LaneRow, slope: &LaneRow) -> [LaneRow; 2] {
     let (mut first, mut second) = ([0.0; WIDTH], [0.0; WIDTH]);
     for l in 0..WIDTH {
@@ -115,7 +113,7 @@ fn by_skew_at(g: f64, e: f64, slope: f64) -> [f64; 2] {
             (curved - 2.0 * moved / g + 2.0 * value / (g * g)) / g,
         ];
     }
-    // Terms gᵏ⁻¹ (εᵏ − E εᵏ) / k! of the series; E εᵏ = (k − 1)!! for even k.
+    // The series has the terms gᵏ⁻¹ (εᵏ − E εᵏ) / k!, where E εᵏ = (k − 1)!! for even k.
     let (mut power, mut factorial, mut moment) = (e, 1.0, 1.0);
     let (mut first, mut second) = (0.0, 0.0);
     for k in 2..=14 {
@@ -139,7 +137,6 @@ fn by_skew_at(g: f64, e: f64, slope: f64) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// Values, slopes and derivatives with respect to g agree with differences on both sides of the switches to series.
     #[test]
     fn series_and_quotients_agree_with_differences() {
         let noise: [f64; WIDTH] = std::array::from_fn(|l| (l as f64 - 15.5) / 4.0);

@@ -2,10 +2,8 @@
 
 use crate::reduce::{axpy, combine, dot, sum};
 
-/// Largest absolute value of a layer's log scales.
 pub(super) const STEEPEST: f64 = 2.0;
 
-/// The coordinates that a layer reads and moves, and the offset of its network in ω.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) read: Vec<usize>,
@@ -14,28 +12,25 @@ pub(super) struct Layer {
     pub(super) start: usize,
 }
 
-/// Values of a layer on a block of lanes.
 pub(super) struct Pass {
-    /// The values that it read, `read × lanes`, and the values that it moved, before the move.
     pub(super) read: Vec<f64>,
     pub(super) moved: Vec<f64>,
     pub(super) first: Steps,
     pub(super) second: Steps,
-    /// Log scales, in units of their bound, and shifts.
+    /// The log scales in units of their bound.
     pub(super) scale: Steps,
     pub(super) shift: Vec<f64>,
     /// `e^s`.
     pub(super) factor: Vec<f64>,
 }
 
-/// Smooth steps and their slopes.
 pub(super) struct Steps {
     pub(super) value: Vec<f64>,
     pub(super) slope: Vec<f64>,
 }
 
 impl Steps {
-    /// `u / √(1 + u²)`, with the slope `(1 + u²)^{−3/2}`.
+    /// The steps are `u / √(1 + u²)`, with the slope `(1 + u²)^{−3/2}`.
     pub(super) fn of(mut u: Vec<f64>) -> Self {
         let mut slope = vec![0.0; u.len()];
         for (u, slope) in u.iter_mut().zip(&mut slope) {
@@ -46,7 +41,6 @@ impl Steps {
         Self { value: u, slope }
     }
 
-    /// Derivatives with respect to the inputs, from derivatives with respect to the outputs.
     pub(super) fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
         for (d, slope) in by_value.iter_mut().zip(&self.slope) {
             *d *= slope;
@@ -55,12 +49,12 @@ impl Steps {
     }
 }
 
-/// Parameters of an affine map of `inputs` to `outputs`: a matrix by rows, then a shift.
+/// The parameters are a matrix by rows, then a shift.
 pub(super) fn affine_len(inputs: usize, outputs: usize) -> usize {
     outputs * (inputs + 1)
 }
 
-/// `W x + c`, `outputs × lanes`.
+/// Computes `W x + c`, `outputs × lanes`.
 pub(super) fn affine(parameters: &[f64], x: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
     let outputs = parameters.len() / (inputs + 1);
     let (matrix, shift) = parameters.split_at(outputs * inputs);
@@ -90,7 +84,7 @@ pub(super) fn affine(parameters: &[f64], x: &[f64], inputs: usize, lanes: usize)
     out
 }
 
-/// `Wᵀ g`.
+/// Computes `Wᵀ g`.
 pub(super) fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
     let mut out = vec![0.0; inputs * lanes];
     if inputs == 0 {
@@ -104,7 +98,6 @@ pub(super) fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: u
     out
 }
 
-/// Adds the derivatives with respect to the parameters, from derivatives with respect to the outputs.
 pub(super) fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
     let outputs = out.len() / (inputs + 1);
     let (matrix, shift) = out.split_at_mut(outputs * inputs);
@@ -126,7 +119,6 @@ pub(super) fn gather(x: &[f64], rows: &[usize], lanes: usize) -> Vec<f64> {
 }
 
 impl Layer {
-    /// Lengths of the parameters of its three affine maps.
     pub(super) fn lengths(&self) -> [usize; 3] {
         [
             affine_len(self.read.len(), self.hidden),
@@ -145,7 +137,6 @@ impl Layer {
         [&own[..a], &own[a..a + b], &own[a + b..a + b + c]]
     }
 
-    /// The network, evaluated at its input coordinates of `x`.
     pub(super) fn pass(&self, omega: &[f64], x: &[f64], lanes: usize) -> Pass {
         let [first, second, last] = self.maps(omega);
         let read = gather(x, &self.read, lanes);
@@ -166,8 +157,8 @@ impl Layer {
         }
     }
 
-    /// Derivatives with respect to the coordinates read, from derivatives with respect to log scales and shifts. Adds
-    /// the derivatives with respect to the parameters to `out`, which begins at the layer.
+    /// Returns derivatives with respect to the coordinates read, from derivatives with respect to log scales and
+    /// shifts. Adds the derivatives with respect to the parameters to `out`, which begins at the layer.
     pub(super) fn back(
         &self,
         omega: &[f64],

@@ -1,6 +1,7 @@
-//! Settings of stochastic gradients of minibatches.
+//! The settings of stochastic gradients of minibatches.
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Minibatch, MinibatchState};
@@ -9,41 +10,41 @@ use crate::error::{FitError, positive};
 use crate::optimiser::{Optimiser, Rule};
 use crate::records::{RecordEstimator, VarianceSettings};
 
-/// Settings of [`Minibatch`].
+/// The settings of [`Minibatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MinibatchSettings {
-    /// Gradient estimator.
+    /// The gradient estimator.
     pub estimator: RecordEstimator,
-    /// Optimiser.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// Number of records per batch, B.
+    /// The number B of records per batch.
     pub batch: usize,
-    /// Number of draws per iteration.
+    /// The number of draws per iteration.
     pub draws: usize,
-    /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
-    /// table. At least 1.
+    /// The number of epochs with the naive estimator before an estimator with a table continues, at least 1. The last
+    /// of these epochs fills the table.
     pub warm_up: u64,
-    /// Number of iterations between two anchors of `joint-svrg`. `None` means an epoch.
+    /// The number of iterations between two anchors of `joint-svrg`. `None` means an epoch.
     pub refresh: Option<u64>,
-    /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
+    /// The settings for comparing the average of the iterates with the best average so far, and of the stopping rule.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients, for every estimator that suits the records. Each has its own
-    /// table along the same iterates. Each table costs memory and an evaluation per iteration, which does not count as
-    /// oracle calls.
+    /// The settings for tracing the variance of gradients, for every estimator that suits the records. Each estimator
+    /// has its own table along the same iterates. Each table costs memory and an evaluation per iteration. These
+    /// evaluations do not count as oracle calls.
     pub variance: Option<VarianceSettings>,
-    /// Largest number of bytes for table, optimiser and scratch memory.
+    /// The largest number of bytes for table, optimiser and scratch memory.
     pub memory_limit: Option<u64>,
 }
 
-/// The stopping rule: segments of iterations whose averages are compared on matched draws.
+/// The stopping rule, which compares the averages of segments of iterations on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a segment. The default is the smallest number of whole epochs that contains at least 500
-    /// iterations and costs at least as much as the comparison at its end.
+    /// The number of iterations of a segment. The default is the smallest number of whole epochs that contains at least
+    /// 500 iterations and costs at least as much as the comparison at its end.
     pub window: Option<u64>,
-    /// Number of draws per comparison, each evaluated on all records.
+    /// The number of draws per comparison, each evaluated on all records.
     pub draws: usize,
-    /// Tolerance in nats.
+    /// The tolerance in nats.
     pub tolerance: f64,
     /// Whether a second-order polish must find no more gain than the tolerance. The polish costs many passes over all
     /// records.
@@ -78,7 +79,7 @@ impl Default for MinibatchSettings {
 }
 
 impl MinibatchSettings {
-    /// The default settings with minibatches of `batch` records.
+    /// Returns the default settings with minibatches of `batch` records.
     pub fn of(batch: usize) -> Self {
         Self {
             batch,
@@ -90,7 +91,7 @@ impl MinibatchSettings {
 impl MethodSettings for MinibatchSettings {
     const NAME: &'static str = "minibatch";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("step_size", self.optimiser.step_size),
@@ -117,7 +118,7 @@ impl Fitting for MinibatchSettings {
         let prepared = at.prepared()?;
         let mut settings = *self;
         settings.memory_limit = settings.memory_limit.or(prepared.memory_limit());
-        // A value that suits the first family may be invalid for a richer one.
+        // A setting that suits the first family may be invalid for a richer one.
         if at.stream > 0 && settings.estimator == RecordEstimator::JointExact {
             settings.estimator = RecordEstimator::Joint;
         }

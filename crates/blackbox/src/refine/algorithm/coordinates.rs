@@ -6,7 +6,6 @@ use std::f64::consts::TAU;
 use jensen_density::{Lanes, LogDensity};
 
 use super::Refine;
-use crate::family::Smoothness;
 use crate::oracle::Estimate;
 use crate::refine::convergence::convergence;
 use crate::refine::evidence::{RatioSet, log_evidence};
@@ -18,8 +17,8 @@ use crate::refine::whitening;
 use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Changes to coordinates in which the recorded particles (or the current ones, without a recording) have unit
-    /// variances.
+    /// Changes to coordinates in which the recorded particles have unit variances. Without a recording, it uses the
+    /// current particles.
     pub(super) fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
         let seen = match state.recording.x.is_empty() {
@@ -33,7 +32,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles at one time are copies of each other, so they say little about the dependence between global
+        // Particles at one time are copies of each other, so they reveal little about the dependence between global
         // parameters.
         let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
         let transport = base.transport_of(&reached, (size, lanes), effective);
@@ -70,16 +69,16 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Sets the target's map to the base map composed with the map in the state.
     pub(super) fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
     /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
-    /// Populations alternate between the particle that is farthest out in some coordinate and the one where the density
-    /// is steepest. Chains return most slowly from such particles. With random starts, most chains would begin in the
-    /// middle and agree before any of them reached the end of a long arm or another mode. A banana whose arms had 0.58
-    /// times the correct standard deviation passed, and so did two modes of which the smaller had half its share.
+    /// Populations alternate between the particle that is farthest out in some coordinate and the particle where the
+    /// density is steepest. Chains return most slowly from such particles. With random starts, most chains would begin
+    /// in the middle and agree before any of them reached the end of a long arm or another mode. With random starts, a
+    /// curved posterior whose arms had 0.58 times the correct standard deviation passed, and so did two modes of which
+    /// the smaller had half its share.
     pub(super) fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,
@@ -106,7 +105,6 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Transforms positions to the coordinates of the approximation's own map.
     pub(super) fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
         if !shown.transport.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
@@ -117,7 +115,6 @@ impl<D: LogDensity> Refine<'_, D> {
         }
     }
 
-    /// The log Jacobian determinants of the base map at the draws in the recording.
     pub(super) fn stretches(&self, state: &RefineState) -> Vec<f64> {
         let lanes = state.particles.lanes();
         let particle_sets = state.recording.x.chunks(state.particles.x.len());
@@ -128,8 +125,6 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
-    /// After the draws have mixed, runs chains from other optima, and returns the optima from which all chains reach
-    /// the draws.
     pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,
@@ -143,11 +138,10 @@ impl<D: LogDensity> Refine<'_, D> {
         state.calls += calls;
     }
 
-    /// The approximation's log density at draws `z` in the recording.
     pub(super) fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
         let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
         let (family, omega) = (self.approximation.family(), self.approximation.omega());
-        if family.smoothness() == Smoothness::Twice {
+        if self.base.is_exact() {
             let constant = -0.5 * dim as f64 * TAU.ln();
             let pairs = squares.iter().zip(self.stretches(state));
             return pairs.map(|(s, d)| constant - d - 0.5 * s).collect();
@@ -157,7 +151,6 @@ impl<D: LogDensity> Refine<'_, D> {
         log_q
     }
 
-    /// The log evidence from the particles of all temperatures and the draws of the current stationary phase.
     pub(super) fn evidence(&self, state: &RefineState) -> Estimate {
         let recording = &state.recording;
         let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);

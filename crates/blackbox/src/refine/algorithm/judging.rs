@@ -1,4 +1,5 @@
-//! Decides whether the draws of a finished stationary phase are draws of the posterior, and chooses the next step.
+//! The decision whether the draws of a finished stationary phase are draws of the posterior, and the choice of the next
+//! step.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -19,7 +20,6 @@ use crate::refine::tail_probes::tail_modes;
 /// without a small enough step size.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
-/// The reason to reject mixed draws if separated tail modes were found but not explored.
 const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
                          posterior, and the gradient budget does not suffice to sample it (--max-gradients \
                          raises it)";
@@ -27,14 +27,14 @@ const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the dr
 impl<D: LogDensity> Refine<'_, D> {
     /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
     ///
-    /// If a phase alone has too few draws, the function adds the draws of the previous phase. Both have the same
+    /// If a phase alone has too few draws, the function adds the draws of the previous phase. Both phases have the same
     /// target, and the function also checks their drift.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
         let lanes = state.particles.lanes();
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
-        // An extended stationary phase has been checked before.
+        // Jensen has already checked an extended stationary phase.
         let went_on = !state.mixing().rhat.is_nan();
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
@@ -59,13 +59,13 @@ impl<D: LogDensity> Refine<'_, D> {
             .last()
             .expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
-        // A stationary phase costs in proportion to its transitions, and one with less than half of the last is not
-        // worth it.
+        // The cost of a stationary phase is proportional to its transitions. A phase with less than half of the
+        // transitions of the last one is not worth its cost.
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            // This comes before gradients are spent on smaller errors, because the draws may miss a part of the
+            // This check precedes the gradients spent on smaller errors, because the draws may miss a part of the
             // posterior.
             let mut elsewhere = self.probe_tails(state);
             if !elsewhere.is_empty() {
@@ -114,7 +114,6 @@ impl<D: LogDensity> Refine<'_, D> {
         None
     }
 
-    /// Chains in separated tail modes that the draws do not cover. The search runs once.
     fn probe_tails(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
         let tails_probed = std::mem::replace(&mut state.tails_probed, true);
         if tails_probed || self.target.work().is_none() {
@@ -133,8 +132,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Mass that the draws of the finished stationary phase miss. Densities of unknown cost are not evaluated that far
-    /// out.
+    /// Skips densities of unknown cost, because evaluations far out may take long.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -172,7 +170,6 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Doubles the transitions of a finished stationary phase without other changes.
     fn go_on(&self, state: &mut RefineState) {
         let stationary_phase = state
             .stationary_phases
@@ -186,10 +183,10 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a global parameter's standard deviation, if the map has global
-    /// parameters. All other quantities depend on the tails of global parameters, and an ESS that suffices for a normal
-    /// leaves an error of 10 % in their standard deviations. For the logarithm of a scale, the function uses the
-    /// standard deviation of the scale, because the scale may often be near zero.
+    /// Returns the largest relative standard error of a global parameter's standard deviation. All other quantities
+    /// depend on the tails of global parameters, and an ESS that suffices for a normal leaves an error of 10 % in their
+    /// standard deviations. For the logarithm of a scale, the function uses the standard deviation of the scale,
+    /// because the scale may often be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
@@ -211,8 +208,6 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes the diagnostics of the recording to the current stationary phase, and returns the reasons against its
-    /// draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
         let evidence = self.evidence(state);
@@ -226,7 +221,6 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// The mixing of the draws of the finished stationary phase; the next one may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,
@@ -239,7 +233,6 @@ pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
         .map(|stationary_phase| stationary_phase.mixing)
 }
 
-/// Ends a refinement whose draws have mixed.
 fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
     Status::Converged {
         evidence: Evidence {
@@ -254,12 +247,10 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
     }
 }
 
-/// Whether twice as many draws would suffice.
 pub(super) fn nearly(mixing: &Mixing, policy: &Policy) -> bool {
     mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * policy.effective_draws
 }
 
-/// The worst mixing of the coordinates, their squares and the log density.
 fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
     let lanes = ensemble.lanes();
     let chance = chance(ensemble.populations, quantities(dim));
@@ -274,27 +265,23 @@ fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
         .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
-/// Quantities to assess: the coordinates, their spreads and the log density.
 pub(super) fn quantities(dim: usize) -> usize {
     2 * dim + 1
 }
 
 impl RefineState {
-    /// The mixing of the last finished stationary phase.
     pub(super) fn mixing(&self) -> Mixing {
         self.stationary_phases
             .last()
             .map_or(Mixing::UNKNOWN, |stationary_phase| stationary_phase.mixing)
     }
 
-    /// The log evidence of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
         let mut phases = self.stationary_phases.iter().rev();
         let judged = phases.find(|stationary_phase| !stationary_phase.mixing.rhat.is_nan());
         judged.map_or(Estimate::UNKNOWN, |judged| judged.log_evidence)
     }
 
-    /// The reasons against the draws; empty if they have mixed.
     pub(super) fn reasons(&self, policy: &Policy) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Numbers in (−1, 1) from a seed.
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     (0..count)
@@ -23,7 +22,6 @@ fn times(a: &[f64], x: &[f64]) -> Vec<f64> {
     a.chunks(x.len()).map(|row| dot(row, x)).collect()
 }
 
-/// Eigenvalues and eigenvectors (as rows) of a symmetric matrix by Jacobi rotations.
 fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     let mut a = a.to_vec();
     let mut v: Vec<Vec<f64>> = (0..n)
@@ -59,7 +57,7 @@ fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..n).map(|i| a[i * n + i]).collect(), v)
 }
 
-/// The largest value of `gᵀs − ½sᵀBs` over the ball, computed from eigenvalues by bisection of the secular equation.
+/// Bisection of the secular equation in the eigenbasis gives the largest value of `gᵀs − ½sᵀBs` over the ball.
 fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
     let n = g.len();
     let (values, vectors) = eigen(b, n);
@@ -87,14 +85,13 @@ fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
         }
     }
     let mut x = coordinates(high);
-    // The hard case: the rest of the step is along the least eigenvector.
+    // In the hard case, the rest of the step is along the least eigenvector.
     let room = (radius * radius - dot(&x, &x)).max(0.0);
     let at = values.iter().position(|l| *l == least).unwrap();
     x[at] = (x[at] * x[at] + room).sqrt().copysign(x[at]);
     value(&x)
 }
 
-/// A symmetric matrix with the given eigenvalues in a random basis.
 fn with_eigenvalues(values: &[f64], seed: u64) -> Vec<f64> {
     let n = values.len();
     let square = numbers(seed, n * n);
@@ -180,7 +177,7 @@ fn the_hard_case_follows_the_least_eigenvector() {
         let n = values.len();
         let mut b = vec![0.0; n * n];
         (0..n).for_each(|i| b[i * n + i] = values[i]);
-        // No part along the least eigenvalue.
+        // The gradient has no component along the least eigenvalue.
         let g: Vec<f64> = values
             .iter()
             .map(|l| if *l == -2.0 { 0.0 } else { 1.0 })
@@ -206,7 +203,7 @@ fn krylov_spaces_grow_into_the_eigen_solution() {
         for seed in 0..6 {
             let b = with_eigenvalues(values, 11 * seed + k as u64 + 1);
             let g = numbers(seed + 200, n);
-            // A metric P = diag(m): the problem in P½s has the matrix P⁻½ B P⁻½.
+            // In the metric P = diag(m), the problem in P½s has the matrix P⁻½ B P⁻½.
             let m: Vec<f64> = numbers(seed + 300, n)
                 .iter()
                 .map(|x| (2.0 * x).exp())

@@ -10,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The outputs and status of a finished command.
 pub struct Finished {
     pub code: i32,
     pub stdout: String,
@@ -18,7 +17,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The exit code, or all output that helps to explain another one.
+    /// Checks the exit code. The failure message contains all output.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(
@@ -29,7 +28,6 @@ impl Finished {
         self
     }
 
-    /// Standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).expect("standard output is JSON")
@@ -75,7 +73,6 @@ pub fn jensen_with_input(args: &[&str], input: &str) -> Finished {
     }
 }
 
-/// Starts the command.
 pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Child {
     command(args)
         .stdout(Stdio::null())
@@ -84,7 +81,7 @@ pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Child {
         .expect("the command runs")
 }
 
-/// A model of the corpus: its program and its data.
+/// Returns the paths of the program and the data of a model of the corpus.
 pub fn corpus(name: &str) -> (String, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../models")
@@ -93,14 +90,14 @@ pub fn corpus(name: &str) -> (String, String) {
     (file("model.stan"), file("data.json"))
 }
 
-/// The reference values of a model of the corpus.
+/// Returns the reference values of a model of the corpus.
 pub fn oracle(name: &str) -> Value {
     let (model, _) = corpus(name);
     let path = Path::new(&model).with_file_name("oracle.json");
     read_json(&path)
 }
 
-/// A folder that the test deletes at its end, with files in it.
+/// A folder with files, which is deleted at the end of the test.
 pub struct Desk {
     folder: TempDir,
 }
@@ -112,7 +109,6 @@ impl Desk {
         }
     }
 
-    /// Writes a file.
     pub fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, text).expect("it can be written");
@@ -133,30 +129,28 @@ pub fn read_json(path: &Path) -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// `fit.json` without its times.
+/// Returns `fit.json` without its times.
 pub fn timeless(mut fit: Value) -> Value {
     let fields = fit.as_object_mut().expect("an object");
     fields.remove("seconds").expect("times");
     fit
 }
 
-/// The fit of a folder without its times.
 pub fn fit_of(folder: &Path) -> Value {
     timeless(read_json(&folder.join("fit.json")))
 }
 
-/// The draws of a folder without comments.
 pub fn draws_of(folder: &Path) -> String {
     rows(&fs::read_to_string(folder.join("draws.csv")).expect("draws"))
 }
 
-/// Stan CSV without comments.
+/// Returns Stan CSV without its comments.
 pub fn rows(csv: &str) -> String {
     let rows: Vec<&str> = csv.lines().filter(|line| !line.starts_with('#')).collect();
     rows.join("\n")
 }
 
-/// The trace of a folder without its times.
+/// Returns the trace of a folder without its times.
 pub fn trace_of(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("trace.jsonl")).expect("a trace");
     text.lines()

@@ -1,7 +1,7 @@
 //! log C(T) by annealed importance sampling, as a check on the bound.
 //!
-//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
-//! the weight
+//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse
+//! temperature s the weight
 //!
 //! ```text
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
@@ -20,19 +20,19 @@ use rayon::prelude::*;
 
 use super::Sizes;
 
-/// Starting points of particles.
+/// The distribution from which particles start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// s = 1: draws from the model.
+    /// Draws from the model, at s = 1.
     Model,
-    /// s = 0: uniform data.
+    /// Uniform data, at s = 0.
     Uniform,
 }
 
-/// An estimate of log C in nats, and its standard error over particles.
+/// An estimate of log C, with its standard error over particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Annealed {
-    /// The estimate, which is too small on average.
+    /// The estimate in nats. On average it is too small.
     pub log_c: f64,
     /// The relative standard error of the mean of the weights.
     pub standard_error: f64,
@@ -40,9 +40,9 @@ pub struct Annealed {
 
 const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed");
 
-/// log C at the inverse temperature s, from `particles` particles in `steps` steps from `origin`.
+/// Estimates log C at the inverse temperature `s`. Each of `particles` particles moves from `origin` in `steps` steps.
 ///
-/// The function rounds D and N. Cost: particles × steps × tokens × (K + V).
+/// D and N are rounded to integers. The cost is proportional to particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
     prior: &Sizes,
     s: f64,
@@ -77,7 +77,7 @@ pub fn log_partition_annealed(
     let log_sum = special::log_sum_exp_slice(&logs);
     let n = particles as f64;
     let squares: Vec<f64> = logs.iter().map(|x| 2.0 * (x - log_sum)).collect();
-    // Var(w) / (n mean²), by the sum of the squared normalised weights.
+    // This is Var(w) / (n mean²), from the sum of the squared normalised weights.
     let relative = special::log_sum_exp_slice(&squares).exp() - 1.0 / n;
     Annealed {
         log_c: log_sum - n.ln(),
@@ -85,21 +85,20 @@ pub fn log_partition_annealed(
     }
 }
 
-/// Assignments, words and their counts.
 struct State {
     topics: usize,
     terms: usize,
     alpha: f64,
     eta: f64,
-    /// N.
+    /// Number N of tokens per document.
     length: usize,
     /// Topic and word of each token, document after document.
     z: Vec<(usize, usize)>,
-    /// n_dk, one row per document.
+    /// Counts n_dk, one row per document.
     of_document: Vec<u32>,
-    /// n_kv, one row per topic.
+    /// Counts n_kv, one row per topic.
     of_topic: Vec<u32>,
-    /// n_k.
+    /// Counts n_k of all tokens in each topic.
     totals: Vec<u32>,
 }
 
@@ -154,10 +153,9 @@ impl State {
         }
     }
 
-    /// Draws topic and word of every token given all others.
     fn sweep(&mut self, tables: &Tables, stream: &mut Stream) {
         let (topics, terms) = (self.topics, self.terms);
-        // Σ_v of the ratios of a topic's words.
+        // For each topic, the sum over v of the ratios of its words.
         let ratio = |n: u32| tables.word.ratio[n as usize];
         let mut words: Vec<f64> = (self.of_topic.chunks_exact(terms))
             .map(|row| row.iter().map(|&n| ratio(n)).sum())
@@ -185,12 +183,11 @@ impl State {
     }
 }
 
-/// A draw from an urn that contains the counts and `a` balls of each kind.
+/// Draws from an urn that contains the counts, and `a` additional balls of each kind.
 fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }
 
-/// An index with probability in proportion to its weight.
 fn chosen(weights: impl Iterator<Item = f64> + Clone, stream: &mut Stream) -> usize {
     let mut left = stream.uniform() * weights.clone().sum::<f64>();
     let mut last = 0;
@@ -204,7 +201,7 @@ fn chosen(weights: impl Iterator<Item = f64> + Clone, stream: &mut Stream) -> us
     last
 }
 
-/// log Γ(a + s n) − log Γ(a) of counts, and the ratio of Γ from one to the next.
+/// A table of log Γ(a + s n) − log Γ(a) over counts n, and of the ratios of Γ at successive counts.
 struct Gamma {
     log: Vec<f64>,
     ratio: Vec<f64>,
@@ -228,13 +225,11 @@ impl Gamma {
     }
 }
 
-/// The factors of W_s.
 struct Tables {
     topic: Gamma,
     word: Gamma,
-    /// The gamma function for Vη.
     total: Gamma,
-    /// Σ_d log Γ(Kα)/Γ(Kα + sN).
+    /// The constant Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,
 }
 

@@ -9,11 +9,13 @@ use crate::engine::Partition;
 
 const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition");
 
-/// log C(T) by simple Monte Carlo as in the paper, in the log domain: `draws` draws of β, and as many of θ for each,
-/// which all documents share. In nats; `lower` is the mean over draws of c, the logarithm inside both averages.
+/// Estimates log C(T) by simple Monte Carlo as in the paper, in the log domain. It uses `draws` draws of β, and for
+/// each of them as many draws of θ, which all documents share. Results are in nats. `lower` is the mean over draws of
+/// c, the logarithm inside both averages.
 ///
 /// It is used only for the comparison in the module's documentation, because the largest draw dominates both averages
-/// of high powers. Cost: the draws times K V powers, and their square times K.
+/// of high powers. The cost is K V powers per draw, and K operations per pair of
+/// draws.
 pub fn log_partition_by_draws(
     prior: &Sizes,
     inverse: &[f64],
@@ -75,7 +77,6 @@ pub fn log_partition_by_draws(
     }
 }
 
-/// log of the mean of exponentials.
 fn log_mean_exp(x: &[f64]) -> f64 {
     special::log_sum_exp_slice(x) - (x.len() as f64).ln()
 }

@@ -1,6 +1,6 @@
 //! log C(T) of latent Dirichlet allocation.
 //!
-//! The complete data of a token are its topic and its term, so that with N tokens in each of D documents
+//! The complete data of a token are its topic and its term. With N tokens in each of D documents
 //!
 //! ```text
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
@@ -29,15 +29,15 @@
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts of documents under the weights e^λ, around which the sum is concentrated. The bound
-//! misses only the spread around them, which is a logarithm per topic compared with a sum over tokens.
-//! [`log_partition`] maximises it over patterns in which m topics in use have one count and the others have another.
+//! The best n̂ are the counts of documents under the weights e^λ, around which the sum is concentrated. The bound omits
+//! only the spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`]
+//! maximises it over patterns in which m topics in use have one count and the others have another.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `moments` | M(n): coefficients of power series |
-//! | `draws` | simple Monte Carlo, as the paper has it |
-//! | `annealed` | annealed importance sampling, which the bound is checked with |
+//! | `draws` | simple Monte Carlo, as in the paper |
+//! | `annealed` | annealed importance sampling, with which tests check the bound |
 
 mod annealed;
 mod draws;
@@ -57,24 +57,24 @@ use moments::{Power, SINGLE, log_mean, log_moment};
 /// The sizes and priors that determine log C.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// K.
+    /// Number K of topics.
     pub topics: usize,
-    /// V.
+    /// Number V of terms.
     pub terms: usize,
     /// Dirichlet parameter of topic proportions.
     pub alpha: f64,
     /// Dirichlet parameter of a topic's word probabilities.
     pub eta: f64,
-    /// D.
+    /// Number D of documents.
     pub documents: f64,
-    /// N, the mean number of tokens of a document.
+    /// Mean number N of tokens of a document.
     pub tokens: f64,
 }
 
-/// The largest bound of the module's documentation over patterns of topics. `lower` is Jensen's bound with the averages
-/// inside the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
+/// Returns the largest bound, as the documentation of this module defines it, over patterns of topics, in nats. `lower`
+/// is Jensen's bound with the averages inside the powers, N D log E[Σ_k θ_k^s h_k].
 ///
-/// Cost: about thirty saddle points per temperature, with a thousand terms each.
+/// Each temperature costs about thirty saddle points with a thousand terms each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let each = inverse.par_iter().map(|&s| {
         let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);
@@ -87,10 +87,9 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Largest number of steps towards the best counts of a pattern. A step without gain is the last.
+/// Largest number of steps towards the best counts of a pattern. The search stops at a step without gain.
 const STEPS: usize = 20;
 
-/// The largest bound over the patterns, in nats.
 fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -105,7 +104,7 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
             best = (value, used);
         }
     }
-    // Between its neighbours among the tried values, by smaller and smaller steps.
+    // The search between the neighbours of the best tried value takes smaller and smaller steps.
     let mut step = best.1 / 4;
     while step > 0 {
         for near in [
@@ -136,7 +135,6 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     value
 }
 
-/// The bound if all tokens are spread evenly over `used` topics.
 fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     let documents = Power::new(prior.topics, prior.alpha, prior.tokens, s);
     let (theta, _) = documents.moment(&[(used, 0.0)]);
@@ -144,8 +142,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// The bound for these counts of the two kinds of topics, given the number of topics of each kind, and the expected
-/// counts of documents under its weights.
+/// Returns the bound for the counts `counts` of the two kinds of topics, and the expected counts of documents under its
+/// weights. `topics` is the number of topics of each kind.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -158,11 +156,11 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A tangent below log M of a topic near a given count, as its height and its slope.
+/// Returns the height and the slope of a tangent below log M of a topic near a given count.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {
-        // log M is convex at integers, so the line through two neighbours is below all others.
+        // log M is convex at integers, so it has no value below the line through two neighbours.
         let (below, above) = (at(count.floor()), at(count.floor() + 1.0));
         let slope = above - below;
         return (below + slope * (count - count.floor()), slope);

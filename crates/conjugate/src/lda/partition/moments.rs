@@ -2,7 +2,7 @@
 
 use jensen_math::special;
 
-/// log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
+/// Computes log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
 pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -14,12 +14,11 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
 
 /// Largest count that is summed one by one. Larger counts use the trapezoidal rule with geometric steps.
 pub(super) const SINGLE: usize = 256;
-/// The ratio of those steps.
 const RATIO: f64 = 1.02;
-/// Summands with a smaller logarithm, relative to the largest, are omitted.
+/// Summands whose logarithm, relative to the largest, is below this value are omitted.
 const NEGLIGIBLE: f64 = -60.0;
 
-/// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.
+/// The series g at given weights, as counts m and log Γ(a + s m) − log Γ(a) − log m! + log weight.
 struct Series {
     counts: Vec<f64>,
     logs: Vec<f64>,
@@ -33,7 +32,8 @@ impl Series {
         while last < largest {
             let next = (last * RATIO).ceil();
             let half = 0.5 * (next - last);
-            // The sum over (last, next] as an integral of the piecewise linear summand, plus half of the ends' difference.
+            // This is the sum over (last, next] as an integral of the piecewise linear summand, plus half of the ends'
+            // difference.
             *weights.last_mut().expect("a first count") += half - 0.5;
             counts.push(next);
             weights.push(half + 0.5);
@@ -50,7 +50,7 @@ impl Series {
         Self { counts, logs }
     }
 
-    /// log g(e^y) with mean and variance of the tilted count.
+    /// Computes log g(e^y), and the mean and variance of the tilted count.
     fn tilt(&self, y: f64) -> (f64, f64, f64) {
         let terms = || self.logs.iter().zip(&self.counts);
         let largest = terms()
@@ -72,20 +72,20 @@ impl Series {
     }
 }
 
-/// Moments of power sums of p from a symmetric Dirichlet: log E[(Σ_j w_j p_j^s)^n].
+/// Moments log E[(Σ_j w_j p_j^s)^n] of power sums of p from a symmetric Dirichlet.
 pub(super) struct Power {
     series: Series,
-    /// J a.
+    /// Sum J a of the Dirichlet parameters.
     prior: f64,
     s: f64,
-    /// n, and the count that represents it.
+    /// The number n, and the count that represents it.
     n: f64,
     count: f64,
 }
 
 impl Power {
     pub(super) fn new(categories: usize, a: f64, n: f64, s: f64) -> Self {
-        // A fraction of a small n is scaled.
+        // A small n that is not an integer is scaled.
         let count = if n <= SINGLE as f64 {
             n.round().max(1.0)
         } else {
@@ -100,11 +100,11 @@ impl Power {
         }
     }
 
-    /// The moment with groups of categories, each with a number and the logarithm of its weight (the others have the weight
-    /// zero), and the expected count of a category of each group.
+    /// Computes the logarithm of the moment, and the expected count of a category in each group. A group is a number of
+    /// categories with the logarithm of their common weight. All other categories have weight zero.
     ///
-    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`], and
-    /// by the normal density at its centre (the saddle point) beyond.
+    /// The coefficient is computed at the tilt whose mean count is n. For n up to [`SINGLE`] it is exact, by
+    /// convolutions. For larger n it is the normal density at its centre (the saddle point).
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
@@ -124,10 +124,11 @@ impl Power {
         (whole * scale, tilted.iter().map(|t| t.1 * scale).collect())
     }
 
-    /// The tilt y at which the mean of the sum of counts is n, and of each group log g, mean and variance there.
+    /// Finds the tilt y at which the mean of the sum of counts is n, and log g, the mean and the variance of each group
+    /// at this tilt.
     ///
     /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare,
-    /// between bounds that close in.
+    /// between bounds that become narrower.
     fn tilted(&self, groups: &[(usize, f64)]) -> (f64, Vec<(f64, f64, f64)>) {
         let heaviest = groups.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
         let (mut low, mut high) = (-50.0 - heaviest, 50.0 - heaviest);
@@ -157,7 +158,7 @@ impl Power {
         }
     }
 
-    /// The probability that the sum of tilted counts is n.
+    /// Computes the probability that the sum of tilted counts is n.
     fn probability(&self, groups: &[(usize, f64)], y: f64, tilted: &[(f64, f64, f64)]) -> f64 {
         let most = self.count as usize;
         let of_group = |((number, weight), t): (&(usize, f64), &(f64, f64, f64))| {
@@ -173,7 +174,8 @@ impl Power {
     }
 }
 
-/// log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s = 1.
+/// Computes log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s =
+/// 1.
 pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
     if s == 1.0 || n <= 0.0 {
         return 0.0;
@@ -183,7 +185,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// The distribution of a sum of `times` independent counts, truncated to the length of `single`.
+/// Computes the distribution of a sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();
@@ -204,7 +206,6 @@ pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     result.expect("at least one category")
 }
 
-/// The distribution of the sum of two independent counts, truncated to their length.
 fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..a.len())
         .map(|i| (0..=i).map(|m| a[m] * b[i - m]).sum())

@@ -1,11 +1,11 @@
-//! log C against enumeration, quadrature, annealed importance sampling and draws.
+//! Comparisons of log C with enumeration, quadrature, annealed importance sampling and draws.
 
 use jensen_math::special;
 
 use super::moments::{log_moment, power_of};
 use super::*;
 
-/// Σ over all assignments of n tokens to J categories of E[Π p^s], by enumeration.
+/// Computes Σ over all assignments of n tokens to J categories of E[Π p^s], by enumeration.
 fn enumerated(categories: usize, a: f64, n: u32, s: f64) -> f64 {
     let mut total = 0.0;
     for code in 0..(categories as u64).pow(n) {
@@ -41,7 +41,7 @@ fn moments_equal_enumeration() {
 
 #[test]
 fn the_saddle_point_joins_the_convolution() {
-    // Per token, on either side of the switch, and a coarse series compared with a fine one.
+    // Compares values per token on either side of the switch, and a coarse series with a fine one.
     for (categories, a) in [(100, 0.01), (500, 0.02), (40, 1.0)] {
         for s in [0.9, 0.5, 0.1] {
             let below = log_moment(categories, a, 256.0, s) / 256.0;
@@ -69,7 +69,7 @@ fn log_c_is_exact_for_one_topic_and_close_for_two() {
     for (c, &s) in partition.log_c.iter().zip(&inverse) {
         assert!((c - enumerated(3, 0.5, 6, s)).abs() < 1e-9);
     }
-    // Two topics over two terms with uniform priors: θ and β are uniform on segments.
+    // With two topics over two terms and uniform priors, θ and β are uniform on segments.
     let two = Sizes {
         topics: 2,
         terms: 2,
@@ -104,7 +104,7 @@ fn log_c_is_exact_for_one_topic_and_close_for_two() {
     }
 }
 
-/// log C of two topics: the sum over their tokens, with the documents' weights by convolution.
+/// Computes log C for two topics, as the sum over their tokens, with the documents' weights by convolution.
 fn of_two_topics(prior: &Sizes, s: f64) -> f64 {
     let (n, d) = (prior.tokens as usize, prior.documents as usize);
     let choose = |j: usize| {
@@ -164,7 +164,8 @@ fn log_c_of_two_topics_is_bounded_to_a_few_nats() {
 #[test]
 fn tokens_crowd_into_few_topics_of_a_large_corpus() {
     // Nats per token for K = 500 topics over 14 000 terms, 65 tokens per document and 460 per term, with tokens spread
-    // evenly over the topics in use: T, the number of these topics, and the bound by the formula of its terms.
+    // evenly over the topics in use. Each row has T, the number of these topics, and the bound by the formula of its
+    // terms.
     let prior = Sizes {
         topics: 500,
         terms: 14_000,
@@ -230,7 +231,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     let partition = log_partition(&prior, &inverse);
     assert_eq!(partition.log_c[0], 0.0);
     assert!(partition.log_c.windows(2).all(|p| p[1] > p[0]));
-    // It is convex in s, so slopes increase with temperature.
+    // log C is convex in s, so slopes increase with temperature.
     let slope =
         |m: usize| (partition.log_c[m + 1] - partition.log_c[m]) / (inverse[m] - inverse[m + 1]);
     assert!((0..28).all(|m| slope(m + 1) > slope(m)));
@@ -239,7 +240,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     }
 }
 
-/// log C by the sum over all topics and words of all tokens, N tokens in each of D documents.
+/// Computes log C by the sum over all topics and words of all tokens, with N tokens in each of D documents.
 fn whole_sum(prior: &Sizes, s: f64) -> f64 {
     let (k, v) = (prior.topics, prior.terms);
     let (documents, length) = (prior.documents as usize, prior.tokens as usize);
@@ -292,7 +293,7 @@ fn log_c_of_tiny_corpora_is_bounded_and_annealing_finds_it() {
                 for (&s, bound) in inverse.iter().zip(bound) {
                     let exact = whole_sum(&prior, s);
                     let at = format!("{topics} {terms} {documents} {s}: {bound} {exact}");
-                    // The error of the bound for tiny sums, in nats: at most 0.036.
+                    // The error of the bound for tiny sums is at most 0.036 nats.
                     assert!((-1e-9..0.05).contains(&(exact - bound)), "{at}");
                     for origin in [Origin::Model, Origin::Uniform] {
                         let found = log_partition_annealed(&prior, s, origin, (400, 20), 1);

@@ -1,9 +1,9 @@
-//! Tests of cooling policies against plain fits, and of parts that became equal.
+//! Comparisons of cooling policies with plain fits, and tests of parts that became equal.
 
 use super::*;
 
-/// Points of clusters whose centres are `apart` from each other, with standard deviation 1 and given shares of the
-/// points.
+/// Draws points of clusters whose centres are `apart` from each other, with standard deviation 1. Cluster k has the
+/// share `shares[k]` of the points.
 fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     let mut s = stream(11);
     let mut data = Vec::new();
@@ -26,9 +26,8 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Cooled fits of a model, compared with plain fits from the same start. Batch fits are never worse. Minibatch fits
-/// move between optima by noise alone. They may fall below the worse plain fit by at most `slack`. No components are
-/// equal.
+/// Compares cooled fits of a model with plain fits from the same start. Batch fits are never worse. Minibatch fits move
+/// between optima by noise alone, and may fall below the worse plain fit by at most `slack`. No components are equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,
@@ -166,7 +165,7 @@ fn parts_that_are_the_same_are_reported() {
     let parts = model.parts();
     lambda.copy_within(parts[0].clone(), parts[2].start);
     assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // The same holds if one explains twice as many points.
+    // The same is true if one component explains twice as many points.
     let ratio = |lambda: &mut [f64], share: f64| {
         for i in 0..parts[2].len() {
             let (from, prior) = (

@@ -1,8 +1,8 @@
-//! Columns of several kinds: counts and categories together with numbers.
+//! Tests of columns of several kinds, with counts and categories together with numbers.
 
 use super::*;
 
-/// Real values, counts and categories of rows in two groups, some of them missing.
+/// The rows are in two groups, and some values are missing.
 fn parts(n: usize) -> (Gaussians, Poissons, Categoricals) {
     let mut s = stream(11);
     let (mut rates, mut categories) = (Vec::new(), Vec::new());
@@ -21,7 +21,6 @@ fn parts(n: usize) -> (Gaussians, Poissons, Categoricals) {
     )
 }
 
-/// Components over the columns of all kinds together.
 pub(super) fn kinds(n: usize) -> SeveralKinds {
     let (gaussians, poissons, categoricals) = parts(n);
     SeveralKinds::new(vec![
@@ -67,7 +66,7 @@ fn powers_of_counts_and_categories_are_their_sums() {
         }
         assert!(dense.log_power(&t, 1.0, 1.0).abs() < 1e-12);
     }
-    // A wide one is Gaussian to one part in its rate, and a sum of ones is infinite.
+    // A wide distribution is Gaussian to one part in its rate. At s = 0 the sum is infinite.
     let rate = 1e8f64;
     let t = [rate.ln(), -rate];
     for s in [1.0, 0.3] {
@@ -91,7 +90,7 @@ fn powers_of_counts_and_categories_are_their_sums() {
 
 #[test]
 fn predictions_of_several_kinds_are_products() {
-    // Of a rate with a Gamma posterior counts are negative binomial.
+    // If the rate has a Gamma posterior, counts are negative binomial.
     let model = Mixture::new(Poissons::new(1, vec![0.0, 3.0, 11.0]), 1, 1.0);
     let lambda = [1.0, 4.0, 0.8];
     let (a, b) = (4.0f64, 0.8f64);

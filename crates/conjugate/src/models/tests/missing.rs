@@ -1,8 +1,8 @@
-//! Missing values, and densities of new points.
+//! Tests of missing values, and of densities of new points.
 
 use super::*;
 
-/// Rows of the plane, every third of which lacks one value or the other.
+/// Every third row lacks one value or the other.
 fn holes(n: usize) -> Vec<f64> {
     let mut data = plane(n);
     for i in (0..n).step_by(3) {
@@ -72,9 +72,9 @@ fn missing_values_are_integrated_out() {
     }
 }
 
-/// The evidence of a small one-component mixture over the plane with missing values, by the chain rule of predictive
-/// densities. The bound over q(β) alone reaches the evidence if missing values drop out, and stays below it if missing
-/// values are part of q.
+/// Computes the evidence of a small one-component mixture over the plane with missing values, by the chain rule of
+/// predictive densities. The bound over q(β) alone reaches the evidence if missing values drop out, and remains below
+/// it if missing values are part of q.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);
@@ -86,7 +86,7 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
         };
         ended(&model, Temper::None, mode, 1).0
     };
-    // Independent columns: one point after the other, each conditional on the points before it.
+    // For independent columns, each point is conditional on the points before it.
     let model = Mixture::new(
         Gaussians::new(Covariance::Diagonal, 2, data.clone()),
         1,
@@ -101,7 +101,8 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
     }
     let found = bound(Covariance::Diagonal, &data);
     assert!((found - evidence).abs() < 1e-8, "{found} {evidence}");
-    // Tied columns: the evidence of the complete rows, integrated over the two missing values by the trapezoidal rule.
+    // For tied columns, this is the evidence of the complete rows, integrated over the two missing values by the
+    // trapezoidal rule.
     let centred = Gaussians::new(Covariance::Full, 2, data.clone());
     let complete = |x: f64, y: f64| {
         let mut data = data.clone();
@@ -134,7 +135,7 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
 
 #[test]
 fn predictive_densities_are_normalised() {
-    // Real columns: the trapezoidal rule, over all values and over one value if the other is missing.
+    // Real columns use the trapezoidal rule, over all values and over one value if the other is missing.
     let lambda_of = |covariance| {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(30)), 2, 1.0);
         model.start(&mut stream(7))

@@ -1,4 +1,4 @@
-//! Estimators: unbiasedness and the order of the expansion.
+//! The bias of estimators, and the order of the expansion.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use super::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// The table of a run after some epochs with drifting parameters, which visits alone filled.
+/// Returns the table of a run after some epochs with drifting parameters, which only visits fill.
 fn filled<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -23,7 +23,6 @@ fn filled<D: RecordDensity>(
     tables.pop().unwrap()
 }
 
-/// The same for several estimators, visited alternately.
 fn filled_in_turn<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimators: &[RecordEstimator],
@@ -61,9 +60,9 @@ fn filled_in_turn<D: RecordDensity>(
     tables
 }
 
-/// Patterns of signs under which every coordinate has mean zero and variance one, and no two are
-/// correlated: Walsh functions, all but the constant one, each with its opposite. An expansion of second order
-/// has its expectation as their mean, and so has any odd function.
+/// Returns patterns of signs under which every coordinate has mean zero and variance one, and no two are correlated.
+/// The signs are Walsh functions other than the constant one, and every pattern also occurs with opposite signs. The
+/// mean of a second-order expansion over the patterns is its expectation, and so is the mean of an odd function.
 fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
     let count = (coordinates + 1).next_power_of_two();
     let sign = |pattern: usize, coordinate: usize| {
@@ -77,7 +76,7 @@ fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The gradient of the bound as the sample average over draws and all records, from the derivatives of the density.
+/// Computes the gradient of the bound from the derivatives of the density, averaged over draws and all records.
 fn reference<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -101,7 +100,6 @@ fn reference<D: RecordDensity>(
     out
 }
 
-/// The mean of vectors.
 fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
     let scale = 1.0 / vectors.len() as f64;
     let sum = vectors.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect());
@@ -109,7 +107,7 @@ fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
 }
 
 /// With a frozen table, the mean over an epoch (weighted by batch size) and over patterns of signs is the full
-/// gradient, and at any ε if nothing controls the Monte-Carlo noise.
+/// gradient. If no control reduces the Monte-Carlo noise, this is true at any ε.
 fn check_unbiased<D: RecordDensity>(density: &D, family: Arc<dyn Family>, draws: usize) {
     check_unbiased_in(density, family, draws, 4);
 }
@@ -128,7 +126,7 @@ fn check_unbiased_in<D: RecordDensity>(
     let rows = family.noise_dim();
     for estimator in RecordEstimator::ALL {
         if estimator == RecordEstimator::JointExact {
-            // It has no draws of the likelihood to average over, see below.
+            // This estimator has no draws of the likelihood to average over.
             continue;
         }
         let mut gradients = Gradients::new(density, family.clone(), draws, batch);
@@ -167,8 +165,8 @@ fn check_unbiased_in<D: RecordDensity>(
         let mean = average(patterns.iter().map(|noise| epoch(noise)));
         let expected = average(patterns.iter().map(|noise| full(noise)));
         if estimator == RecordEstimator::Stl {
-            // The score has mean zero in the mean's part; in the others only over all ε. A full-rank factor
-            // far from diagonal makes it large, and its rounding with it.
+            // The score has mean zero in the mean's part, but in the other parts only over all ε. A full-rank factor
+            // far from diagonal makes the score large, and its rounding error with it.
             let d = density.dim();
             assert_close(&mean[..d], &expected[..d], 1e-9, name);
         } else {
@@ -220,14 +218,14 @@ fn records_without_features_change_nothing() {
 
 #[test]
 fn snapshots_and_predictors_agree() {
-    // Estimates and tables are the same whether or not a model exposes its linear predictor; the scale gradient of the
+    // Estimates and tables are the same whether or not a model exposes its linear predictor. The scale gradient of the
     // joint estimators needs the predictor.
     let linear = matches(30, 7);
     let models = [Opaque(matches(30, 7), true), Opaque(matches(30, 7), false)];
     let omega: Vec<f64> = numbers(31, 14);
     let batches = Batches::new(8, 30, 7).unwrap();
     for estimator in RecordEstimator::ALL {
-        // Of `joint-svrg` the two differ in the third order of the draw: see below.
+        // The two forms of `joint-svrg` differ in the third order of the draw.
         if matches!(
             estimator,
             RecordEstimator::JointExact | RecordEstimator::JointSvrg
@@ -339,14 +337,14 @@ fn estimators_in_turn_do_not_disturb_each_other() {
     }
 }
 
-/// The full gradient of the bound with standard normal coefficients: the likelihood's part from
-/// integrals over each record's predictor by the trapezoidal rule, the prior's in closed form.
+/// Computes the full gradient of the bound with standard normal coefficients. The likelihood's part comes from
+/// integrals over each record's predictor by the trapezoidal rule, and the prior's part has a closed form.
 fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
     let d = model.dim();
     let n = model.records();
     let batch: Vec<u32> = (0..n as u32).collect();
     let (mean, log_sd) = omega.split_at(d);
-    // The rows of A, from products with unit vectors.
+    // The rows of A are products with unit vectors.
     let mut rows = vec![0.0; n * d];
     let mut unit = vec![0.0; d];
     let mut column = vec![0.0; n];
@@ -390,8 +388,8 @@ fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_draw_is_integrated_out() {
-    // Over an epoch the mean is the exact gradient, whatever the table holds, up to the one part that
-    // is sampled: the curvature of the prior in the spread's part, −σ²ε² instead of −σ².
+    // For any table, the mean over an epoch is the exact gradient except for one sampled part: the curvature of the
+    // prior in the spread's part, which is −σ²ε² instead of −σ².
     let estimator = RecordEstimator::JointExact;
     for model in [logistic(22, 5), matches(21, 6), matches(30, 7)] {
         let d = model.dim();
@@ -450,9 +448,9 @@ fn one_estimate<D: RecordDensity>(
 
 #[test]
 fn the_expansion_is_of_second_order() {
-    // Eq. 61 against Eq. 60: with every stored mean at the current one and all records in the batch, joint is E_ε of
-    // the expansion at ε = 0. The error of the mean's gradient is of second order in ε (the third derivative), and of
-    // first order in the other estimators.
+    // Compares Eq. 61 with Eq. 60: with every stored mean at the current one and all records in the batch, joint is E_ε
+    // of the expansion at ε = 0. The error of the mean's gradient is of second order in ε (the third derivative), and
+    // of first order in the other estimators.
     let model = softmax(16);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(15));
     let omega = numbers(33, 30);
@@ -492,7 +490,7 @@ fn the_expansion_is_of_second_order() {
     assert!((ratio - 2.0).abs() < 0.1, "naive: {ratio}");
 }
 
-/// The gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
+/// Computes the gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
 fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64> {
     let (d, batch): (usize, Vec<u32>) = (model.dim(), (3..12).collect());
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
@@ -534,8 +532,8 @@ fn differences_stand_for_products_to_third_order() {
 
 #[test]
 fn far_draws_are_no_worse_with_an_anchor() {
-    // Odds with standard deviations of six: a second-order expansion continues far beyond the end of the gradient, and
-    // its error exceeds the gradient itself. The gradient's odd part ends with it.
+    // The log odds have standard deviations of six. A second-order expansion then continues far beyond the region where
+    // the gradient varies, and its error exceeds the gradient itself. The odd part of the gradient does not.
     let omega: Vec<f64> = [vec![0.1; 4], vec![6.0_f64.ln(); 4]].concat();
     fn variance<D: RecordDensity>(model: &D, estimator: RecordEstimator, omega: &[f64]) -> f64 {
         let batch: Vec<u32> = (0..40).collect();
@@ -571,7 +569,7 @@ fn far_draws_are_no_worse_with_an_anchor() {
 
 #[test]
 fn the_diagonal_serves_the_spread() {
-    // Over ±ε the scale gradient of `joint` is its expectation up to fourth order in ε, apart from the prior's −δ²; if
+    // Over ±ε the scale gradient of `joint` is its expectation up to fourth order in ε, apart from the prior's −δ². If
     // the model exposes no predictor, the second order remains.
     fn error<D: RecordDensity>(model: &D, scale: f64) -> f64 {
         let family: Arc<dyn Family> = Arc::new(MeanField::new(6));
@@ -610,7 +608,7 @@ fn the_diagonal_serves_the_spread() {
 
 #[test]
 fn sticking_to_the_landing_at_the_posterior_is_silent() {
-    // A model whose posterior is the prior: no records' terms matter when q is the prior.
+    // The posterior of this model is the prior, so the records contribute nothing when q is the prior.
     let features = Features::Sparse(Sparse::new(2, [vec![], vec![]]).unwrap());
     let model = Glm::new(features, Link::bernoulli(&[true, true]), StandardNormal(2)).unwrap();
     let mut gradients = Gradients::new(&model, Arc::new(MeanField::new(2)), 1, 1);

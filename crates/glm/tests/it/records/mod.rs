@@ -1,4 +1,4 @@
-//! Minibatches of exchangeable records.
+//! Tests of minibatches of exchangeable records.
 
 mod estimators;
 mod models;

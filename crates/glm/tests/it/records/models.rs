@@ -1,4 +1,4 @@
-//! Models: derivatives, layouts, independent references.
+//! Tests of models: derivatives, layouts, and independent references.
 
 use jensen_density::{
     AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
@@ -7,7 +7,6 @@ use jensen_testkit::{StressSettings, stress_twice};
 
 use super::support::{assert_close, close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// Derivatives against differences, the layouts against each other.
 fn check_model<D: RecordDensity>(density: &D, name: &str) {
     let settings = StressSettings {
         points: 4,
@@ -84,7 +83,6 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     check_groups(density, &mut ws, &batch, z, &direction, name);
 }
 
-/// Groups of records, each at a lane of `z`, against separate calls.
 fn check_groups<D: RecordDensity>(
     density: &D,
     ws: &mut D::Workspace,
@@ -139,7 +137,7 @@ fn models_are_consistent() {
 
 #[test]
 fn principal_components_are_a_normal_density() {
-    // Against a Cholesky factor of W Wᵀ + s I.
+    // The reference is a Cholesky factor of W Wᵀ + s I.
     let model = ppca(3);
     let (p, k, s) = (6, 2, 0.7);
     let w = numbers(20, p * k);

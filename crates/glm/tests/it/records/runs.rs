@@ -1,4 +1,4 @@
-//! Runs: resuming, optima, refusals.
+//! Tests of runs: resuming, optima, and inputs that are refused.
 
 use std::sync::Arc;
 
@@ -19,7 +19,6 @@ use super::support::{
     assert_close, australian, identity, logistic, matches, numbers, optimum, ppca, settings,
 };
 
-/// Runs `algorithm` for `iterations`, from a checkpoint if given.
 fn run<A: Algorithm<Output = Vec<f64>>>(
     algorithm: &mut A,
     iterations: u64,
@@ -36,7 +35,7 @@ fn run<A: Algorithm<Output = Vec<f64>>>(
 
 fn check_resume<A: Algorithm<Output = Vec<f64>>>(make: impl Fn() -> A + Sync, name: &str) {
     let (whole, trace, _) = run(&mut make(), 29, None);
-    // 13 is inside the third epoch of six iterations.
+    // Iteration 13 is inside the third epoch of six iterations.
     let (_, first, checkpoint) = run(&mut make(), 13, None);
     let (resumed, second, _) = run(&mut make(), 29, Some(&checkpoint));
     assert_eq!(whole, resumed, "{name}");
@@ -198,7 +197,7 @@ fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
 
 #[test]
 fn a_draw_without_gradient_is_skipped() {
-    // A weight so large that the predictors overflow in some iterations, not in others.
+    // The weight is so large that the predictors overflow in some iterations, but not in others.
     let model = ppca(8);
     let family = Arc::new(MeanField::new(12));
     let mut start = numbers(7, 24);
@@ -259,7 +258,7 @@ fn what_cannot_work_is_refused_with_the_way_out() {
         .unwrap();
     assert!(matches!(error, RecordError::TooManyRecords { .. }));
     assert!(error.to_string().contains("`joint`"));
-    // Linear predictors need no snapshots: the same limit suffices for many more records.
+    // Linear predictors need no snapshots, so the same limit suffices for many more records.
     let limited = MinibatchSettings {
         memory_limit: Some(400_000),
         ..joint
@@ -287,7 +286,6 @@ fn states_are_stored_to_the_bit() {
     assert_eq!(MinibatchState::restore(&state.save()).unwrap(), state);
 }
 
-/// The bound of `omega` on draws common to all.
 fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
     let all = AllRecords::new(density);
     let d = density.dim();
@@ -301,7 +299,7 @@ fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
 
 #[test]
 fn joint_needs_a_tenth_of_the_iterations_of_naive() {
-    // Each with the best of its step sizes, as in Figure 3 of the paper.
+    // Each estimator uses the best of its step sizes, as in Figure 3 of the paper.
     let model = australian();
     let iterations = 13_800;
     let mut start = vec![0.0; 28];

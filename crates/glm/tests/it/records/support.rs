@@ -11,7 +11,7 @@ use jensen_glm::{CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, Standar
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Identity};
-/// Uniform numbers in (−1, 1).
+/// Draws uniform numbers in (−1, 1).
 pub fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::new("test records"), 0, 0);
     (0..count).map(|_| 2.0 * stream.uniform() - 1.0).collect()
@@ -166,7 +166,7 @@ pub fn assert_close(a: &[f64], b: &[f64], tolerance: f64, what: &str) {
     }
 }
 
-/// Australian credit approval, standardised: 690 records, 14 coefficients.
+/// Reads the Australian credit data, standardised: 690 records with 14 coefficients.
 pub fn australian() -> Glm<StandardNormal> {
     let text = include_str!("../../../../../data/uci/australian.dat");
     let mut rows: Vec<Vec<f64>> = text
@@ -196,7 +196,7 @@ pub fn australian() -> Glm<StandardNormal> {
     Glm::new(features, Link::bernoulli(&outcomes), StandardNormal(14)).unwrap()
 }
 
-/// The optimum of the mean-field bound.
+/// Finds the optimum of the mean-field bound.
 pub fn optimum<D: RecordDensity>(density: &D) -> Vec<f64> {
     let all = AllRecords::new(density);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));

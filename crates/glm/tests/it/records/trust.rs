@@ -1,4 +1,4 @@
-//! TrustVI on minibatches.
+//! Tests of TrustVI on minibatches.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Method, NoiseSource, Settings, StartSettings, Subject, Subsampled,

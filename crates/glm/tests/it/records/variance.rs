@@ -1,4 +1,4 @@
-//! Variances against their bounds.
+//! Comparisons of variances with their bounds.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
     let mut found = Vec::new();
     for estimator in RecordEstimator::ALL {
         let mut gradients = Gradients::new(&model, family.clone(), 1, 5);
-        // Tables at the optimum itself, the limit of a converged run.
+        // Tables at the optimum itself are the limit of a converged run.
         let mut table = gradients.table(estimator);
         let order = batches.order(0);
         let mut out = vec![0.0; omega.len()];
@@ -53,8 +53,8 @@ fn variances_respect_their_bounds_at_the_optimum() {
     let of = |name: &str| found.iter().find(|(e, _)| e.name() == name).unwrap().1;
     let naive = of("naive");
     let (subsampling, monte_carlo) = (naive.subsampling, naive.monte_carlo);
-    // The decomposition of the naive estimator: the parts are smaller than the whole, and the paper's
-    // order of magnitude (9.16e4, 8.61e4 and 2.07e3).
+    // In the decomposition of the naive estimator, the parts are smaller than the whole, and have the order of
+    // magnitude in the paper (9.16e4, 8.61e4 and 2.07e3).
     assert!((3e4..3e5).contains(&naive.total.mean), "{:?}", naive.total);
     assert!((3e4..3e5).contains(&subsampling.mean), "{subsampling:?}");
     assert!((5e2..8e3).contains(&monte_carlo.mean), "{monte_carlo:?}");

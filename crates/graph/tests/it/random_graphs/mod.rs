@@ -1,10 +1,10 @@
-//! Random well-conditioned graphs over all operations.
+//! Generates random well-conditioned graphs over all operations.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// A graph as the numbers that a generator drew: every list of numbers is a graph.
+/// The decisions of the generator, as numbers. Every list of numbers defines a graph.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub dim: usize,
@@ -16,7 +16,7 @@ pub fn recipes(most: usize) -> impl Strategy<Value = Recipe> {
     (1..12_usize, steps).prop_map(|(dim, steps)| Recipe { dim, steps })
 }
 
-/// Every run has the same cases.
+/// Returns the configuration of a property test, with the same cases in every run.
 pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -26,7 +26,6 @@ pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     }
 }
 
-/// A sequence of numbers from one seed, one for each decision.
 struct Dice(u64);
 
 impl Dice {
@@ -39,7 +38,7 @@ impl Dice {
     }
 }
 
-/// Numbers in [-1, 1).
+/// Returns numbers in [-1, 1).
 pub fn noise(len: usize, seed: u64) -> Vec<f64> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..len)
@@ -47,7 +46,7 @@ pub fn noise(len: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The table of operations lacks the third derivatives of these functions, or of their integrals.
+/// Functions without third derivatives in the table of operations, and functions whose integrals have none.
 const WITHOUT_SECOND_DERIVATIVE: &[ElemOp] = &[
     ElemOp::Trigamma,
     ElemOp::Tetragamma,
@@ -77,7 +76,7 @@ struct Maker {
 
 impl Maker {
     fn pick(&mut self) -> NodeId {
-        // It chooses the latest values more often, which makes graphs deep.
+        // Recent values are chosen more often, which makes the graphs deep.
         let recent = self.pool.len().min(4);
         let at = if self.dice.roll(2) == 0 {
             self.pool.len() - 1 - self.dice.roll(recent)
@@ -91,7 +90,7 @@ impl Maker {
         self.graph.shape(x).len as usize
     }
 
-    /// `len` elements of x, with repetitions and omissions as needed.
+    /// Returns `len` elements of x, repeated or omitted as necessary.
     fn fit(&mut self, x: NodeId, len: usize) -> NodeId {
         if self.len(x) == len {
             return x;
@@ -104,7 +103,7 @@ impl Maker {
         self.graph.gather(x, &index)
     }
 
-    /// x squashed to within 0.015 of `centre`.
+    /// Maps x to within 0.015 of `centre`.
     fn near(&mut self, x: NodeId, centre: f64) -> NodeId {
         let bounded = self.graph.elem(ElemOp::Tanh, &[x]);
         let small = self.graph.scale(0.015, bounded);
@@ -172,7 +171,7 @@ impl Maker {
                 self.graph.scatter_add(x, &index, len)
             })
             .collect();
-        // Sums of scatters; the gradients of gathers elsewhere are scatters with many sources.
+        // This is a sum of scatters. The gradients of gathers are scatters with many sources.
         let sum = self.graph.add_all(&parts);
         self.squashed(sum)
     }
@@ -248,7 +247,7 @@ impl Maker {
         }
     }
 
-    /// Unrolled scalar copies of one expression, and their sum: the pattern that re-rolling detects.
+    /// Returns the sum of unrolled scalar copies of one expression, the pattern that re-rolling detects.
     fn unrolled(&mut self) -> NodeId {
         let (x, y) = (self.pick(), self.pick());
         let copies = 3 + self.dice.roll(24);
@@ -324,7 +323,6 @@ impl Maker {
         }
     }
 
-    /// Every element of the last values with a separate weight.
     fn finish(mut self) -> Graph {
         let last = self.pool.len().saturating_sub(5);
         let picked = self.pool.split_off(last);
@@ -348,7 +346,7 @@ impl Maker {
     }
 }
 
-/// The graph of a recipe: one input z, one scalar output.
+/// Builds the graph of a recipe, with one input z and one scalar output.
 pub fn build(recipe: &Recipe) -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(recipe.dim);

@@ -1,10 +1,10 @@
-//! Running a density over lanes.
+//! Runs a density over lanes.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity, GraphWorkspace};
 use jensen_math::simd::Simd;
 
-/// Values, gradients and Hessian-vector products of some lanes, each as rows of lanes.
+/// The values, gradients and Hessian-vector products of some lanes, each as rows of lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     pub values: Vec<f64>,

@@ -1,8 +1,8 @@
 //! Coordinate ascent with rank-one updates of the posterior covariance (Khan, Mohamed and Murphy 2012).
 //!
-//! For one predictor at a time: with the cavity variance `c = 1/(1/S_nn − λ_n)` the new variance solves
-//! `v = 1/(1/c + 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep
-//! the mean takes steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved until the bound does not fall.
+//! For one predictor at a time, with the cavity variance `c = 1/(1/S_nn − λ_n)`, the new variance solves `v = 1/(1/c +
+//! 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
+//! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved until the bound does not fall.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
@@ -13,14 +13,12 @@ use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum, symmetric_times};
 use crate::site::Sites;
 
-/// Steps of the mean after a sweep.
 const MEANS: usize = 5;
 
-/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     alpha: Vec<f64>,
-    /// Σ̃α.
+    /// The product Σ̃α.
     product: Vec<f64>,
     lambda: Vec<f64>,
     /// S, column by column.
@@ -75,7 +73,7 @@ impl Coordinate<'_, '_> {
         )
     }
 
-    /// The variance of predictor `i` that is consistent with its cavity.
+    /// Computes the variance of predictor `i` that is consistent with its cavity.
     fn variance(&self, i: usize, mean: f64, start: f64, cavity: f64) -> f64 {
         let mut v = start;
         for _ in 0..200 {
@@ -83,7 +81,7 @@ impl Coordinate<'_, '_> {
             if (next - v).abs() <= 1e-12 * v {
                 return next;
             }
-            // The map decreases in v, so the midpoint of the two is nearer.
+            // The map decreases in v, so the midpoint of v and its image is nearer.
             v = 0.5 * (v + next);
         }
         v

@@ -8,25 +8,19 @@ use super::Solution;
 use crate::linear::kernels::{dot, map};
 use crate::solve::two_loops::{Correction, two_loops};
 
-/// Number of correction pairs.
 const MEMORY: usize = 10;
 
 /// Number of iterations between computations of the duality gap once steps are small.
 const CHECKED: u64 = 5;
 
-/// The objective.
 pub(crate) trait Objective {
-    /// The starting point.
     fn start(&self) -> Vec<f64>;
 
-    /// Value and gradient; `None` outside the domain.
     fn evaluate(&mut self, x: &[f64]) -> Option<(f64, Vec<f64>)>;
 
-    /// The fit at x.
     fn solution(&mut self, x: &[f64], value: f64) -> Solution;
 }
 
-/// The state of the optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     x: Vec<f64>,
@@ -70,7 +64,6 @@ impl Snapshot for State {
     }
 }
 
-/// The optimiser over an objective.
 pub(crate) struct Lbfgs<O> {
     objective: O,
     tolerance: f64,
@@ -99,7 +92,6 @@ impl<O: Objective> Lbfgs<O> {
     }
 }
 
-/// A point of the line search.
 struct Reached {
     x: Vec<f64>,
     value: f64,
@@ -125,8 +117,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides or, without
-    /// a gap, the gain of a natural-gradient step.
+    /// Ends the search unless small steps are due to a poor model of the curvature. The gap decides or, without a gap,
+    /// the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {
@@ -146,8 +138,8 @@ impl<O: Objective> Lbfgs<O> {
         })
     }
 
-    /// A point that satisfies the weak Wolfe conditions, by bisection, with the next share to try; if none is found,
-    /// the best one with a sufficient increase.
+    /// Finds a point that satisfies the weak Wolfe conditions by bisection, with the next share to try. If there is
+    /// none, the result is the best point with a sufficient increase.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
         let mut t = if state.pairs.is_empty() {
             (1.0 / slope.sqrt()).min(1.0)
@@ -182,8 +174,8 @@ impl<O: Objective> Lbfgs<O> {
         best.map(|reached| (t, reached))
     }
 
-    /// The end of the search, if no step raises the value. At the optimum, up to rounding, the estimated gain is the
-    /// best remaining evidence. `None` if steps without memory may still raise the value.
+    /// Ends the search if no step raises the value. At the optimum, up to rounding, the estimated gain is the best
+    /// remaining evidence. The result is `None` if steps without memory may still raise the value.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

@@ -1,4 +1,4 @@
-//! Earlier solvers of the same problem, for comparison. They share kernels, threads and sites with the dual.
+//! Earlier solvers of the same problem, for comparison. They use the same kernels, threads and sites as the dual.
 //!
 //! | file | method |
 //! | --- | --- |
@@ -25,7 +25,6 @@ use crate::{Covariance, Dense, Error, LatentModel};
 /// Largest number of latent variables for which a precision is converted to a covariance, for solvers that need one.
 const LARGEST: usize = 4000;
 
-/// The same model with a dense covariance instead of a precision.
 pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
     let Covariance::Precision(q) = &model.prior.covariance else {
         return Ok(model.clone());
@@ -57,9 +56,9 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`: α and λ from the sites, and the
-/// gap from the dual if the sites have one, otherwise from the gain of a natural-gradient step. The geometry ends up
-/// factorised at λ.
+/// Returns the solution at marginals (m̄, v̄) that a solver reached with the objective `bound`. α and λ come from the
+/// sites. The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
+/// Afterwards the geometry is factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,
     sites: &Sites,

@@ -1,7 +1,8 @@
 //! The bound as a function of (m, λ) (Opper and Archambeau 2009).
 //!
-//! With m = μ − ΣWᵀν and V = A_λ⁻¹ the bound is `−Σ f(m̄, v̄) − ½ (νᵀΣ̃ν + log|I + ΛΣ̃| − λᵀv̄)`; its gradient is
-//! `Σ̃(∂f/∂m − ν)` by ν and `(S∘S)(∂f/∂v − ½λ)` by λ. It is not concave in these coordinates. λ moves by its logarithm.
+//! With m = μ − ΣWᵀν and V = A_λ⁻¹ the bound is `−Σ f(m̄, v̄) − ½ (νᵀΣ̃ν + log|I + ΛΣ̃| − λᵀv̄)`. Its gradient is
+//! `Σ̃(∂f/∂m − ν)` by ν and `(S∘S)(∂f/∂v − ½λ)` by λ. It is not concave in these coordinates. The coordinate of λ is
+//! its logarithm.
 
 use rayon::prelude::*;
 
@@ -22,12 +23,12 @@ impl Opper<'_, '_> {
         match &self.problem.geometry {
             Geometry::Wide(g) => g.covariance_times(x),
             Geometry::Narrow(g) => g.covariance_times(x),
-            // Precisions have been converted to covariances before.
+            // Precisions have already been converted to covariances.
             Geometry::Sparse(_) => vec![f64::NAN; x.len()],
         }
     }
 
-    /// (S∘S) x at the factorised λ.
+    /// Computes (S∘S) x at the factorised λ.
     fn squared_times(&mut self, x: &[f64]) -> Vec<f64> {
         let model = self.problem.model;
         match &mut self.problem.geometry {
@@ -42,7 +43,7 @@ impl Opper<'_, '_> {
                     .collect()
             }
             Geometry::Narrow(g) => {
-                // diag(S diag(x) S): wᵀ (V Wᵀ diag(x) W V) w for every row w.
+                // The diagonal of S diag(x) S is wᵀ (V Wᵀ diag(x) W V) w for every row w.
                 let latents = model.prior.len();
                 let v = g.latent_covariance();
                 let gram = design::gram(&model.design, latents, x);

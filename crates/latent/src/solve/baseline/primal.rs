@@ -1,7 +1,7 @@
 //! The bound as a function of the mean and the Cholesky factor of the covariance (Challis and Barber 2011).
 //!
-//! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular. With U = W R,
-//! `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One
+//! The whitened coordinates are z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), where C is lower triangular. With U = W
+//! R, `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One
 //! evaluation needs two products of triangular matrices. The start is the prior, narrowed if it is so wide that
 //! exponentials of its variances would overflow.
 
@@ -22,7 +22,7 @@ const VAGUE: f64 = 40.0;
 pub(crate) struct Primal<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p Sites,
-    /// U, lower triangular in the wide regime.
+    /// U, which is lower triangular in the wide regime.
     map: Dense,
     structure: BlockStructure,
 }
@@ -64,7 +64,7 @@ impl<'p, 'm> Primal<'p, 'm> {
         })
     }
 
-    /// a and C from the packed coordinates: a, then the columns of C from the diagonal down.
+    /// Returns a and C from the packed coordinates, which are a followed by the columns of C from the diagonal down.
     fn unpack(&self, x: &[f64]) -> (Vec<f64>, Dense) {
         let n = self.map.cols;
         let mut c = Dense::zeros(n, n);
@@ -76,7 +76,6 @@ impl<'p, 'm> Primal<'p, 'm> {
         (x[..n].to_vec(), c)
     }
 
-    /// m̄, v̄ and UC.
     fn marginals(&self, a: &[f64], c: &Dense) -> (Vec<f64>, Vec<f64>, Dense) {
         let rows = self.map.rows;
         let mut mean = self.problem.centre.clone();

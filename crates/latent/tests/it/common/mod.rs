@@ -1,6 +1,6 @@
 //! Small models that the solvers' tests share.
 
-// Each test file uses a part of it.
+// Each test file uses a part of this module.
 #![allow(dead_code)]
 
 use std::time::Instant;
@@ -46,12 +46,12 @@ pub fn converged(model: &LatentModel) -> Fit {
     fit
 }
 
-/// Pseudo-random numbers in (0, 1).
+/// Returns pseudo-random numbers in (0, 1).
 pub fn noise(i: usize) -> f64 {
     ((i + 1) as f64 * 0.754_877_666_246_69).fract()
 }
 
-/// A response inside the domain of the likelihood.
+/// Returns a response inside the domain of the likelihood.
 pub fn response(likelihood: Likelihood, i: usize) -> f64 {
     let u = noise(3 * i + 1);
     let categories = likelihood.categories().unwrap_or(1);
@@ -100,7 +100,7 @@ pub fn model(likelihood: Likelihood, bound: SiteBound, n: usize) -> LatentModel 
     }
 }
 
-/// The same prior and design in two forms: as a dense covariance and as a sparse precision.
+/// Converts the dense covariance of a prior to a sparse precision. The design does not change.
 pub fn as_precision(model: &LatentModel) -> LatentModel {
     let mut model = model.clone();
     if let Covariance::Dense(sigma) = &model.prior.covariance {
@@ -121,7 +121,7 @@ pub fn as_precision(model: &LatentModel) -> LatentModel {
     model
 }
 
-/// Gauss-Jordan, for small matrices.
+/// Inverts a small matrix by Gauss–Jordan elimination.
 pub fn invert(a: &Dense) -> Dense {
     let n = a.rows;
     let mut work = a.clone();
@@ -153,7 +153,8 @@ pub fn close(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
     }
 }
 
-/// A random-walk field with intercept, slopes and missing cells: sparse designs whose rows read several latent variables.
+/// Returns a random-walk field with intercept, slopes and missing cells. The rows of its sparse design refer to several
+/// latent variables.
 pub fn field(n: usize) -> (LatentModel, LatentModel) {
     let mut triplets = Vec::new();
     for i in 0..n {

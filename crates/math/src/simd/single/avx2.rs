@@ -1,4 +1,4 @@
-//! Two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
+//! Sixteen lanes in two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
 
 use super::F32x16;
 use crate::simd::lane_operators;
@@ -12,23 +12,21 @@ pub struct Avx2Singles(__m256, __m256);
 #[derive(Clone, Copy)]
 pub struct Avx2Mask32(__m256, __m256);
 
-/// Calls an intrinsic. The module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why the call is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only
-        // where a `Simd` says that the machine has them.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs
+        // only where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
 
-/// Applies an intrinsic to both halves.
 macro_rules! both {
     ($wrap:ident, $f:ident $(::<$($c:tt),*>)?, $($a:expr),+) => {
         $wrap(v!($f $(::<$($c),*>)? ($($a.0),+)), v!($f $(::<$($c),*>)? ($($a.1),+)))
     };
 }
 
-/// All bits set in the first `n` of sixteen lanes.
 #[inline(always)]
 fn first(n: usize) -> (__m256i, __m256i) {
     let n = v!(_mm256_set1_epi32(n as i32));
@@ -40,7 +38,7 @@ fn first(n: usize) -> (__m256i, __m256i) {
     )
 }
 
-/// `2^n` for integral `n` in `[-126, 127]`.
+/// Returns `2^n` for integral `n` in `[-126, 127]`.
 #[inline(always)]
 fn pow2(n: __m256) -> __m256 {
     let biased = v!(_mm256_add_epi32(
@@ -50,7 +48,7 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
-/// The sum of eight lanes, by halves.
+/// Returns the sum of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn sum8(x: __m256) -> f32 {
     let x = v!(_mm_add_ps(
@@ -61,7 +59,7 @@ pub(super) fn sum8(x: __m256) -> f32 {
     v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
 }
 
-/// The largest of eight lanes, by halves.
+/// Returns the largest of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn largest8(x: __m256) -> f32 {
     let x = v!(_mm_max_ps(
@@ -74,13 +72,12 @@ pub(super) fn largest8(x: __m256) -> f32 {
 
 #[inline(always)]
 fn scale_half(x: __m256, n: __m256) -> __m256 {
-    // Two factors reach every exponent; for the arguments allowed the first product is exact.
+    // Two factors reach every exponent. The first product is exact for the allowed arguments.
     let first = v!(_mm256_floor_ps(_mm256_mul_ps(n, _mm256_set1_ps(0.5))));
     let second = v!(_mm256_sub_ps(n, first));
     v!(_mm256_mul_ps(_mm256_mul_ps(x, pow2(first)), pow2(second)))
 }
 
-/// The split of any number, as in the double-precision lanes.
 #[inline(always)]
 fn split(x: __m256) -> (__m256, __m256) {
     let zero = v!(_mm256_setzero_ps());
@@ -99,7 +96,7 @@ fn split(x: __m256) -> (__m256, __m256) {
     ));
     let three_quarters = v!(_mm256_castps_si256(_mm256_set1_ps(0.75)));
     let one = v!(_mm256_castps_si256(_mm256_set1_ps(1.0)));
-    // Counted from 0.75 upwards, the exponent field changes at 0.75, 1.5, 3, ...
+    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3, ...
     let moved = v!(_mm256_add_epi32(
         _mm256_castps_si256(normal),
         _mm256_sub_epi32(one, three_quarters)
@@ -158,7 +155,7 @@ impl F32x16 for Avx2Singles {
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let (low, high) = first(n);
-        // The second address need not exist, because nothing is read where the mask is zero.
+        // The second address need not exist, because the instruction reads nothing where the mask is zero.
         let second = p.wrapping_add(8);
         Self(
             v!(_mm256_maskload_ps(p, low)),

@@ -1,4 +1,4 @@
-//! One 512-bit register. The safety condition of the intrinsics is that of [`super::super::avx512`].
+//! Sixteen lanes in one 512-bit register. The safety condition of the intrinsics is that of [`super::super::avx512`].
 
 use super::F32x16;
 use super::avx2::{largest8, sum8};
@@ -10,11 +10,11 @@ use std::arch::x86_64::*;
 #[repr(transparent)]
 pub struct Avx512Singles(__m512);
 
-/// Calls an intrinsic. The module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why the call is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA, and that runs only
-        // where a `Simd` says that the machine has them.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA,
+        // and that runs only where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
@@ -44,7 +44,6 @@ fn neg(a: Avx512Singles) -> Avx512Singles {
     Avx512Singles(v!(_mm512_xor_ps(a.0, _mm512_set1_ps(-0.0))))
 }
 
-/// Lanes 0 to 7, then 8 to 15.
 #[inline(always)]
 fn halves(x: __m512) -> (__m256, __m256) {
     (
@@ -136,7 +135,7 @@ impl F32x16 for Avx512Singles {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        // Sign control 3: drop the sign of zero, NaN for anything else that is negative.
+        // Sign control 3 drops the sign of zero and gives NaN for all other negative numbers.
         let m = v!(_mm512_getmant_ps::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_ps(_mm512_getexp_ps(self.0), _mm512_getexp_ps(m)));
         (Self(e), Self(m))

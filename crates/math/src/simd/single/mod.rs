@@ -1,8 +1,8 @@
-//! Sixteen virtual `f32` lanes: the single-precision companion of [`F64x8`](super::F64x8).
+//! Sixteen virtual `f32` lanes, the single-precision companion of [`F64x8`](super::F64x8).
 //!
-//! [`F32x16`] is implemented by one 512-bit register, by two 256-bit registers and by an array, and is reached as
-//! [`F64x8::Single`](super::F64x8::Single): a function compiled by [`simd_fn!`](crate::simd_fn) for the lanes `V` uses
-//! `V::Single` for its single-precision part. AVX-512 and AVX2 agree bit for bit. The array rounds products of
+//! One 512-bit register, two 256-bit registers and an array implement [`F32x16`]. A function that
+//! [`simd_fn!`](crate::simd_fn) compiles for the lanes `V` uses `V::Single` for its single-precision part, see
+//! [`F64x8::Single`](super::F64x8::Single). AVX-512 and AVX2 agree bit for bit. The array rounds the products of
 //! multiply-adds if the processor has no such instruction.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -13,10 +13,10 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 pub(super) mod scalar;
 
-/// Number of lanes in every [`F32x16`].
+/// The number of lanes in every [`F32x16`].
 pub const LANES32: usize = 16;
 
-/// Sixteen `f32` lanes; the requirements on methods are those of [`F64x8`](super::F64x8).
+/// Sixteen `f32` lanes. The methods have the same requirements as the methods of [`F64x8`](super::F64x8).
 pub trait F32x16:
     Copy
     + 'static
@@ -26,25 +26,25 @@ pub trait F32x16:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value per lane.
+    /// The type of masks, with one truth value per lane.
     type Mask: Copy;
 
-    /// The same number in every lane.
+    /// Returns the same number in every lane.
     fn splat(x: f32) -> Self;
 
-    /// Reads sixteen numbers; no alignment is needed.
+    /// Reads sixteen numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for reading sixteen `f32`.
     unsafe fn load(p: *const f32) -> Self;
 
-    /// Writes sixteen numbers; no alignment is needed.
+    /// Writes sixteen numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for writing sixteen `f32`.
     unsafe fn store(self, p: *mut f32);
 
-    /// Reads the first `n <= 16` numbers; the other lanes are zero.
+    /// Reads the first `n <= 16` numbers. The other lanes are zero.
     ///
     /// # Safety
     /// `p` must be valid for reading `n` `f32`.
@@ -69,47 +69,49 @@ pub trait F32x16:
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
     }
 
-    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// Square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
-    /// Absolute value.
+    /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Nearest integer, ties to even.
+    /// Returns the nearest integer, with ties to even.
     fn round(self) -> Self;
 
-    /// The magnitude of `self` with the sign of `sign`.
+    /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// `self * 2^n` for integral `|n| <= 250`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-60, 2^60]`.
+    /// Returns `self * 2^n` for integral `|n| <= 250`, rounded once. `|self|` must be 0, infinite, NaN or in `[2^-60,
+    /// 2^60]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
-    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
+    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative numbers and
+    /// NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// `self < b`, false for NaN.
+    /// Returns whether `self < b`, which is false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// `self <= b`, false for NaN.
+    /// Returns whether `self <= b`, which is false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// `self == b`, false for NaN.
+    /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// The sum of the lanes, by a fixed tree: halves are added until one number remains.
+    /// Returns the sum of the lanes, by a fixed tree that adds halves until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -118,7 +120,7 @@ pub trait F32x16:
         (b[0] + b[2]) + (b[1] + b[3])
     }
 
-    /// The largest lane; unspecified with NaN.
+    /// Returns the largest lane. The result is unspecified if a lane is NaN.
     #[inline(always)]
     fn largest(self) -> f32 {
         let x = self.to_array();
@@ -128,7 +130,7 @@ pub trait F32x16:
         larger(larger(b[0], b[2]), larger(b[1], b[3]))
     }
 
-    /// The lanes as an array.
+    /// Returns the lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f32; LANES32] {
         let mut lanes = [0.0; LANES32];
@@ -137,22 +139,23 @@ pub trait F32x16:
         lanes
     }
 
-    /// Lanes from an array.
+    /// Creates lanes from an array.
     #[inline(always)]
     fn from_array(lanes: [f32; LANES32]) -> Self {
         // SAFETY: the array has sixteen numbers.
         unsafe { Self::load(lanes.as_ptr()) }
     }
 
-    /// All lanes zero.
+    /// Creates lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
     }
 }
 
-/// [`simd_fn!`](crate::simd_fn) for functions over [`F32x16`] lanes alone: `fn NAME<V>(arguments) -> Output { body }`
-/// defines `NAME(simd, arguments) -> Output`. Everything the body calls must be `#[inline(always)]`.
+/// Compiles a function over [`F32x16`] lanes for every instruction set, as [`simd_fn!`](crate::simd_fn) does for `f64`:
+/// `fn NAME<V>(arguments) -> Output { body }` defines `NAME(simd, arguments) -> Output`. Everything the body calls must
+/// be `#[inline(always)]`.
 #[macro_export]
 macro_rules! simd32_fn {
     ($(

@@ -1,4 +1,4 @@
-//! Every level against scalar arithmetic.
+//! Tests of every level against scalar arithmetic.
 
 use super::{F32x16, LANES32};
 use crate::simd::Simd;

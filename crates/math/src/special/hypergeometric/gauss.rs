@@ -3,7 +3,7 @@
 use super::number::{Number, Twofold};
 use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
 
-/// A function of N arguments and its derivatives with respect to them.
+/// A function of N arguments with its derivatives with respect to them.
 #[derive(Clone, Copy)]
 struct Jet<T, const N: usize> {
     value: T,
@@ -21,7 +21,6 @@ impl<T: Number, const N: usize> Jet<T, N> {
         }
     }
 
-    /// A linear function.
     fn linear(value: T, first: [T; N]) -> Self {
         Self {
             value,
@@ -51,7 +50,6 @@ impl<T: Number, const N: usize> Jet<T, N> {
         self.zip(self, |x, _| x * c)
     }
 
-    /// The product, with derivatives of at most this order.
     fn times(self, other: Self, order: usize) -> Self {
         let mut out = Self::constant(0.0);
         out.value = self.value * other.value;
@@ -88,13 +86,11 @@ impl<T: Number, const N: usize> Jet<T, N> {
 /// c.
 type Local<T> = [Jet<T, 3>; 3];
 
-/// The parameters as linear functions of themselves.
 struct Parameters<T> {
     values: [T; 3],
 }
 
 impl<T: Number> Parameters<T> {
-    /// Coefficients of a, b and c and a constant.
     fn sum(&self, by: [f64; 3], constant: f64) -> Jet<T, 3> {
         let by = by.map(T::of);
         let terms = (0..3).fold(T::of(constant), |sum, i| sum + by[i] * self.values[i]);
@@ -102,9 +98,9 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which computes the
-/// coefficient of order k + 2 from the two before, with the ratio of the largest term to the sum. `None` if it does not
-/// converge.
+/// Sums a Taylor series at distance `x`. `head` contains its first two coefficients, and `next(k, before, last)`
+/// computes the coefficient of order k + 2 from the two previous ones. Also returns the ratio of the largest term to
+/// the sum. Returns `None` if the series does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -140,7 +136,7 @@ fn taylor<T: Number>(
         if !value.is_finite() {
             return None;
         }
-        // A single coefficient may vanish.
+        // A single coefficient may vanish, so one small term does not show convergence.
         quiet = if done { quiet + 1 } else { 0 };
         if quiet == 2 {
             return Some((sums, loss(largest, sums[0].value.rounded().abs())));
@@ -149,13 +145,14 @@ fn taylor<T: Number>(
     None
 }
 
-/// 2F1 at x = 1 − y in (−0.6, 1): by its series to 1/2, then along Taylor series that halve the distance to 1.
+/// Returns 2F1 at x = 1 − y in (−0.6, 1). The function uses the series up to 1/2, and then Taylor series that halve the
+/// distance to 1.
 fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option<(Local<T>, f64)> {
     let p = Parameters {
         values: [a, b, c].map(T::of),
     };
     let largest = a.abs().max(b.abs()).max(c.abs());
-    // After this coefficient the next ones are smaller, and none vanishes.
+    // After this coefficient the coefficients decrease, and none vanishes.
     let enough = 3.0 + [a, b, c].iter().fold(0.0f64, |most, x| most.max(-x));
     let to = if x < 0.6 { x } else { 0.5 };
     let (one, zero) = (T::of(1.0), Jet::constant(0.0));
@@ -178,8 +175,8 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     let mut far = 0.5;
     while x >= 0.6 && far > y {
         let here = 1.0 - far;
-        // To half the distance, or to the point itself, with the distance as the unit, because its powers may be too
-        // large.
+        // The step goes to half the distance, or to the point itself. The distance is the unit, because its powers may
+        // be too large.
         let next = if y < 0.5 * far { 0.5 * far } else { y };
         let unit = T::of(far);
         let step = one - T::of(next) / unit;
@@ -210,7 +207,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// The function in x = 1 − y with derivatives with respect to a, b, c and x.
+/// Evaluates the function at x = 1 − y. The derivatives are with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),
@@ -234,14 +231,13 @@ fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     out
 }
 
-/// 2F1(a, b; c; z) for z < 1.
 pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -> Hypergeometric {
     let found = if z > -0.5 {
         in_unit([a, b, c], z, 1.0 - z, order)
     } else if f64::min(a, c - b) >= f64::min(b, c - a) {
         pfaff([a, b, c], z, order)
     } else {
-        // The same with a and b exchanged.
+        // The function is symmetric in a and b.
         let swap = [1, 0, 2, 3];
         let f = pfaff([b, a, c], z, order);
         Jet {
@@ -257,7 +253,7 @@ pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -
     }
 }
 
-/// (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) for z < 0 (Abramowitz and Stegun, 15.3.4).
+/// Returns 2F1(a, b; c; z) for z < 0 as (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) (Abramowitz and Stegun, 15.3.4).
 fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     let y = 1.0 / (1.0 - z);
     let f = in_unit([a, c - b, c], -z * y, y, order);

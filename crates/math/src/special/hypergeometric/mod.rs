@@ -1,15 +1,15 @@
-//! Generalised hypergeometric functions with their derivatives with respect to all arguments up to second order.
+//! Generalised hypergeometric functions, with derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums it term by
-//! term, each with its derivatives. If terms cancel, it sums the series again with twice the digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums its terms
+//! and their derivatives. If terms cancel, it sums the series again with twice the digits.
 //!
-//! | arguments | how |
+//! | arguments | method |
 //! | --- | --- |
 //! | p ≤ q | the series |
-//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series along the way there ([`gauss`]) |
+//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series on the path to z ([`gauss`]) |
 //! | p = q + 1, −1 ≤ z ≤ −0.6 | means of partial sums, which alternate; 2F1 for z < −0.5 by Pfaff's transformation |
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
-//! | a number of terms that ends | their sum, for every z |
+//! | finitely many terms | their sum, for every z |
 //!
 //! Outside this region the function is not implemented and returns NaN. It also returns NaN if the series needs more
 //! than a million terms.
@@ -19,19 +19,18 @@ mod number;
 
 use self::number::{Number, Twofold};
 
-/// Largest number of terms of a series.
 const TERMS: usize = 1_000_000;
 
-/// More digits are needed when terms are larger than their sum by this factor.
+/// Ratio of the largest term to the sum above which more digits are needed.
 const LOSS: f64 = 1e3;
 
-/// Cancellation beyond which terms in double length have no correct digits.
+/// Ratio above which terms in double length have no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
-/// A function of the arguments a, b and z, in this order, and its derivatives.
+/// A function value with its derivatives with respect to the arguments a, b and z, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypergeometric {
-    /// The function.
+    /// The value of the function.
     pub value: f64,
     /// The derivative with respect to each argument.
     pub first: Vec<f64>,
@@ -48,7 +47,7 @@ impl Hypergeometric {
         }
     }
 
-    /// The derivatives of this order: the value, the gradient or the matrix of second derivatives.
+    /// Returns the derivatives of this order: the value, the gradient or the matrix of second derivatives.
     pub fn derivatives(self, order: usize) -> Vec<f64> {
         match order {
             0 => vec![self.value],
@@ -58,7 +57,8 @@ impl Hypergeometric {
     }
 }
 
-/// pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are 0.
+/// Computes pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are
+/// 0.
 pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let all = || a.iter().chain(b).chain(std::iter::once(&z));
@@ -102,12 +102,11 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     }
 }
 
-/// 0, −1, −2, …
 fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// The result in ordinary precision, or in double length if the former loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -124,12 +123,11 @@ fn twice(
     }
 }
 
-/// How much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
+/// Accepts a sum of exactly 0 only in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
 
-/// A term, or a sum of terms, with its derivatives.
 #[derive(Clone)]
 struct Terms<T> {
     order: usize,
@@ -154,7 +152,6 @@ impl<T: Number> Terms<T> {
         std::iter::once(self.value).chain(rest.copied())
     }
 
-    /// Forms the product with a function of argument `i`, given with its first two derivatives.
     fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {
@@ -198,7 +195,6 @@ impl<T: Number> Terms<T> {
     }
 }
 
-/// The terms of a series, in sequence.
 struct Ratio<'a, T> {
     a: &'a [f64],
     b: &'a [f64],
@@ -219,7 +215,6 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Moves to the next term. Returns the absolute value of its ratio to the previous term.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);
@@ -244,15 +239,15 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// The term from which on no factor changes its sign.
+/// Returns the term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// The sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller). `None` if it
-/// needs too many terms.
+/// Returns the sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller).
+/// Returns `None` if it needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -280,8 +275,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// The value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many terms. The
-/// series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits, or needs too
+/// many terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -307,8 +302,8 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters
-/// that make them vanish; the function returns 0 for these. Of order 1 or 2.
+/// Sums the terms up to the one after which they vanish, for order 1 or 2. The sum has no derivatives with respect to
+/// the parameters that make the terms vanish, so the function returns 0 for them.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -333,7 +328,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// Partial sums with each of the given numbers of terms, which ascend.
+/// Returns the partial sums with each of the given numbers of terms, which must ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -356,13 +351,12 @@ fn partial_sums<T: Number>(
         .collect()
 }
 
-/// Number of terms beyond which a series behaves asymptotically.
 fn start(a: &[f64], b: &[f64]) -> usize {
     let most = a.iter().chain(b).fold(0.0f64, |most, x| most.max(x.abs()));
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Means of partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
+/// Averages partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
 /// (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
@@ -399,8 +393,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// The sum at z = 1, where Σb > Σa, with derivatives with respect to a and b; those with respect to z are the function
-/// of shifted arguments.
+/// Computes the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b. The derivatives with respect
+/// to z are the function of shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -437,8 +431,8 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     found
 }
 
-/// Partial sums at z = 1 of N = N₀ 2ʲ terms, from which N^(−s − m), m = 0, 1, … are removed in sequence (s is the
-/// excess of Σb over Σa), until two agree.
+/// Extrapolates partial sums at z = 1 of N = N₀ 2ʲ terms. The powers N^(−s − m), m = 0, 1, …, are removed one after
+/// another, until two results agree. Here s is the excess of Σb over Σa.
 fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hypergeometric> {
     const DOUBLINGS: usize = 8;
     let n = a.len() + b.len() + 1;
@@ -512,7 +506,6 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// The largest difference, relative to the larger one of a number and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {
@@ -537,7 +530,8 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// Poles of lower parameters beyond the last term: 1 + z a b / c + …, by hand.
+    /// The expected value is 1 + z a b / c + …, computed by hand. A lower parameter may have a pole beyond the last
+    /// term.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");
@@ -564,8 +558,8 @@ mod tests {
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// Such long series are (1 − z)ⁿ, whether or not they are near a zero. If their terms cancel beyond the stored
-    /// digits, they have no value.
+    /// The series is (1 − z)ⁿ, whether or not z is near a zero. If the terms cancel beyond the stored digits, the
+    /// function returns no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {

@@ -2,11 +2,10 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// The number type in which series are summed.
 pub(super) trait Number:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// A term this much smaller than the sum does not count.
+    /// Ratio to the sum below which a term is negligible.
     const EPSILON: f64;
     fn of(x: f64) -> Self;
     fn rounded(self) -> f64;
@@ -22,29 +21,26 @@ impl Number for f64 {
     }
 }
 
-/// The sum of two numbers, the second smaller than the last digit of the first (Dekker 1971, "A floating-point
-/// technique for extending the available precision").
+/// The unevaluated sum of two numbers, where the second is smaller than the last digit of the first (Dekker 1971, "A
+/// floating-point technique for extending the available precision").
 #[derive(Clone, Copy)]
 pub(super) struct Twofold {
     high: f64,
     low: f64,
 }
 
-/// A sum and its rounding.
 fn sum(x: f64, y: f64) -> (f64, f64) {
     let s = x + y;
     let t = s - x;
     (s, (x - (s - t)) + (y - t))
 }
 
-/// A number in two halves of its digits.
 fn halves(x: f64) -> (f64, f64) {
     let c = 134_217_729.0 * x;
     let high = c - (c - x);
     (high, x - high)
 }
 
-/// A product and its rounding.
 fn product(x: f64, y: f64) -> (f64, f64) {
     let p = x * y;
     let ((a, b), (c, d)) = (halves(x), halves(y));

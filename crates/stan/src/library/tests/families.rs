@@ -1,4 +1,4 @@
-//! Densities integrate to one, and to their distribution functions.
+//! Tests that densities integrate to one, and to their distribution functions.
 
 use super::{last_count, number, parameters};
 use crate::distributions::{Suffix, multivariate, univariate};
@@ -7,7 +7,7 @@ use crate::program::BuiltinId;
 use crate::value::Value;
 use jensen_math::special::gauss;
 
-/// ∫ f over (low, high), with possibly infinite limits, by panels in a variable that stretches both ends.
+/// Computes the integral by panels in a variable that stretches both ends, which may be infinite.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let g = |t: f64| match (low.is_finite(), high.is_finite()) {
         (true, true) => {
@@ -167,7 +167,8 @@ fn rows_have_signatures() {
             );
         }
     }
-    // Stan has the distribution function of the first without its logarithms, and of the second only the logarithms.
+    // Stan has the distribution function of the first distribution but not its logarithms, and only the logarithms of
+    // the second.
     let known = [
         "loglogistic_lcdf",
         "loglogistic_lccdf",
@@ -182,8 +183,6 @@ fn rows_have_signatures() {
     }
 }
 
-/// Broadcasting: containers are processed element by element, and scalars are combined with every element. The test
-/// also checks sizes and domains.
 #[test]
 fn vectorisation() {
     let family = univariate().find(|f| f.name == "normal").expect("normal");
@@ -223,7 +222,7 @@ fn vectorisation() {
     );
 }
 
-/// Dropping terms never changes differences.
+/// The difference between two points must be the same with and without the dropped terms.
 #[test]
 fn dropped_terms_are_constant() {
     for family in univariate() {
@@ -256,7 +255,7 @@ fn dropped_terms_are_constant() {
     }
 }
 
-/// ∫ of matrix densities over the free element of 2 × 2 correlation matrices.
+/// The integral is over the free element of 2 × 2 correlation matrices.
 #[test]
 fn lkj_integrates_to_one() {
     use crate::value::Mat;
@@ -287,7 +286,7 @@ fn lkj_integrates_to_one() {
     }
 }
 
-/// In one dimension, Wishart distributions are gamma distributions.
+/// In one dimension, a Wishart distribution is a gamma distribution.
 #[test]
 fn wishart_in_one_dimension() {
     use crate::value::Mat;

@@ -29,7 +29,6 @@ fn random(name: &str, rng: &mut Draws, args: &[Value]) -> Value {
     draw(id(name), rng, &refs).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Parameters at which a family is tested.
 fn parameters(family: &Univariate) -> Vec<f64> {
     match family.name {
         "std_normal" => vec![],
@@ -66,7 +65,6 @@ fn parameters(family: &Univariate) -> Vec<f64> {
     }
 }
 
-/// The largest count with non-negligible mass.
 fn last_count(family: &str) -> i32 {
     match family {
         "bernoulli" | "bernoulli_logit" => 1,
@@ -76,10 +74,9 @@ fn last_count(family: &str) -> i32 {
     }
 }
 
-/// Every signature has an implementation.
 #[test]
 fn every_function_has_an_implementation() {
-    // These take functions and are not in the table.
+    // These functions take functions and are not in the table.
     let takes_functions = |name: &str| {
         name.starts_with("reduce_sum")
             || Form::of(name, 3).is_some()

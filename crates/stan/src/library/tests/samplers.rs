@@ -1,4 +1,4 @@
-//! Random numbers against their distributions.
+//! Tests random numbers against their distributions.
 //!
 //! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
 //! 6·10⁻⁷. With about 150 comparisons, the probability of a false alarm with a fresh seed is 10⁻⁴.
@@ -16,7 +16,6 @@ fn rng(seed: u64) -> Draws {
     Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
-/// Whether the mean of `x` is `expected`, within the sample's standard error.
 fn check_mean(what: &str, x: &[f64], expected: f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;
@@ -39,7 +38,7 @@ fn continuous_families() {
         };
         let p = parameters(family);
         let mut r = rng(i as u64);
-        // P(X ≤ draw) is uniform.
+        // P(X ≤ draw) is uniform on (0, 1).
         let u: Vec<f64> = (0..DRAWS / 4)
             .map(|_| {
                 let x = sample(&mut r, &p);
@@ -86,7 +85,6 @@ fn spd() -> Mat<f64> {
     Mat::new(2, 2, vec![2.0, 0.6, 0.6, 0.9])
 }
 
-/// Checks the means of all numbers that a sampler returns.
 fn check_means(name: &str, args: &[Value], expected: &[f64]) {
     let mut r = rng(name.len() as u64);
     let draws: Vec<Vec<f64>> = (0..DRAWS)

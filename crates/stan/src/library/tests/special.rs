@@ -1,4 +1,4 @@
-//! Special functions against identities and each other. The integration tests compare values with Stan.
+//! Tests special functions against identities and against each other. The integration tests compare values with Stan.
 
 use jensen_math::special::{gamma_p, gamma_q, inc_beta, inv_inc_beta, log_phi};
 
@@ -15,7 +15,7 @@ fn close(a: f64, b: f64, tolerance: f64) {
     );
 }
 
-/// Series that never settle, and fractions whose terms overflow.
+/// Series that do not converge and fractions whose terms overflow give NaN.
 #[test]
 fn incomplete_functions_beyond_reach_have_no_value() {
     let (lower, upper) = ln_gamma_pq(1e300, 1e300);
@@ -102,7 +102,7 @@ fn decompositions() {
     );
 }
 
-/// Large matrices use other algorithms, which give the same signs and order.
+/// Large matrices use other algorithms, which must return the same signs and order.
 #[test]
 fn decompositions_of_large_matrices() {
     let matrix = |m: usize, n: usize| {
@@ -150,7 +150,8 @@ fn decompositions_of_large_matrices() {
     near(&e, &dense::identity(60));
 }
 
-/// The probability that the process has left by these times ranges from almost 0 to almost 1, for slow and fast drifts.
+/// The probabilities that the process has left by these times range from almost 0 to almost 1, for slow and fast
+/// drifts.
 #[test]
 fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
     let mut worst = 0.0f64;
@@ -161,7 +162,7 @@ fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
                     let args = [t + 0.2, alpha, 0.2, beta, delta].map(Value::Real);
                     let below = number("wiener_lcdf_unnorm", &args).exp();
                     let above = number("wiener_lccdf_unnorm", &args).exp();
-                    // From the two exponential martingales: that of the drift, and 1.
+                    // This follows from two exponential martingales: that of the drift, and 1.
                     let way = -2.0 * delta * alpha;
                     let all = (way * beta).exp_m1() / way.exp_m1();
                     let error = (below + above - all).abs() / all;

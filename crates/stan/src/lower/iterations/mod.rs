@@ -3,15 +3,15 @@
 //!
 //! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
 //! iteration selects the data, and conditions on data become masks. Every column that is needed then becomes a plain
-//! vector ([`plain`]), so the graph is that of a vectorised program. If an iteration needs a result of an earlier one,
-//! or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the iteration that
-//! causes an error.
+//! vector ([`plain`]), so the graph equals the graph of a vectorised program. If an iteration needs a result of an
+//! earlier one, or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the
+//! iteration that causes an error.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `plain` | columns as plain vectors |
-//! | `overlay` | containers that iterations write to, and variables that may be carried from iteration to iteration |
-//! | `nested` | loops within: iterations of iterations |
+//! | `overlay` | containers that iterations write to, and variables that one iteration passes to the next |
+//! | `nested` | nested loops |
 //! | `ragged` | slices whose length differs from iteration to iteration |
 
 mod nested;
@@ -34,29 +34,26 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// Loops of fewer iterations are unrolled.
+/// Loops with fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// Largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
+/// The largest number of iterations of inner loops that are unrolled within the iterations of the outer loop.
 const SHORT: usize = 48;
 
-/// Largest number of iterations that are vectorised together.
+/// The largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The current iterations.
 pub(super) struct Iterations<'g> {
     count: usize,
-    /// Columns as plain vectors.
     plain: HashMap<NodeId, NodeId>,
-    /// The mask outside the iterations.
+    /// The mask of the code around the loop.
     taken: Option<NodeId>,
-    /// Pending returns outside.
+    /// The number of pending returns of the code around the loop.
     exits: usize,
-    /// Terms of the log density that are already summed over iterations.
+    /// Terms of the log density that are already summed over the iterations.
     finished: Vec<E<'g>>,
     /// Elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
-    /// The identity of the iterations.
     level: u32,
 }
 
@@ -74,28 +71,22 @@ impl Iterations<'_> {
     }
 }
 
-/// Loops whose iterations are vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// The current ones, outermost first.
+    /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// The current number of iterations.
+    /// The number of loops vectorised so far, from which each takes its level.
     levels: u32,
-    /// Whether columns have been created.
     pub(super) turned: bool,
-    /// Loops that have to be unrolled, by the location of their body, with the reason.
+    /// The loops that must be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that stand for a variable's value after the previous iteration.
+    /// The placeholders for a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// Effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// The values of variables before the iterations.
     befores: BTreeMap<VarId, Sym>,
-    /// The current elements of slices.
     slices: ragged::Slices,
 }
 
-/// The state to restore if iterations cannot be vectorised.
 struct Before {
     slots: Vec<Option<Sym>>,
     terms: usize,
@@ -112,13 +103,12 @@ struct Before {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether iterations are being lowered together.
     pub(super) fn in_iterations(&self) -> bool {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations lowered together. `None` if they must be unrolled. `element` computes
-    /// the loop variable from the column of its values.
+    /// Returns `None` if the iterations must be unrolled. `element` computes the loop variable from the column of its
+    /// values.
     pub(super) fn together(
         &mut self,
         var: VarId,
@@ -154,7 +144,7 @@ impl<'g> Lower<'_, 'g> {
                 Ok(true)
             }
             Err(error) => {
-                // An interrupt is no reason to start again.
+                // After an interrupt, the loop must not be tried again by unrolling.
                 self.halt.check(span)?;
                 self.put_back(before);
                 self.turning.apart.insert(key, error);
@@ -163,7 +153,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The reason why the iterations of the loop with this body are unrolled, if known.
     pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
         let key = std::ptr::from_ref(body) as usize;
         let why = self.turning.apart.get(&key)?;
@@ -224,7 +213,6 @@ impl<'g> Lower<'_, 'g> {
         self.turning.iterations.push(iterations);
     }
 
-    /// The number of present iterations.
     pub(super) fn iteration_count(&self) -> usize {
         self.turning
             .iterations
@@ -255,7 +243,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Lowers the body of the iterations.
     pub(super) fn iteration(&mut self, body: &Stmt) -> Eval<()> {
         match &body.kind {
             StmtKind::Block(stmts) => self.nested(body.span, |lower| lower.iteration_of(stmts)),
@@ -263,7 +250,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body. Code after a conditional `continue` applies only to the other iterations.
+    /// Code after a conditional `continue` applies only to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -320,7 +307,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Vectorises the effects of the body, and sets the outer variables to their values after the loop.
     fn settle(
         &mut self,
         carried: &overlay::Carried,
@@ -391,7 +377,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// `base[indices]`, where the indices may differ between iterations.
     pub(super) fn indexed_in_iterations(
         &mut self,
         expr: &Expr,
@@ -429,7 +414,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Whether a branch always ends with `continue`.
 fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -438,7 +422,6 @@ fn ends(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may continue with the next iteration.
 pub(super) fn continues(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,

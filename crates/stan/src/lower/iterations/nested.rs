@@ -1,4 +1,4 @@
-//! Nested loops, in which every outer iteration has its own number of inner iterations.
+//! Lowers nested loops, in which every outer iteration has its own number of inner iterations.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
 impl<'g> Lower<'_, 'g> {
-    /// A loop within iterations whose length differs between them or is large. Returns whether it was one.
+    /// Applies to a loop whose length differs between iterations or is large. Returns whether it lowered the loop.
     pub(in crate::lower) fn loop_in_iterations(
         &mut self,
         var: VarId,
@@ -60,7 +60,7 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         self.deeper(&owner, &[body], span, |lower| {
-            // A single iteration in total is not a column.
+            // A value for a single iteration in total is not a column.
             lower.slots[var.0 as usize] = Some(match values[..] {
                 [one] => Sym::Int(one as i32),
                 _ => lower.int_column(&values),
@@ -70,13 +70,12 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// A column of ints.
     pub(in crate::lower) fn int_column(&self, values: &[f64]) -> Sym {
         Sym::from(self.tape.column(values)).of(&crate::program::Type::Int)
     }
 
-    /// A branch on data whose sides only add to the log density. Each side applies to its own iterations. Whether it
-    /// was one.
+    /// Lowers a branch on data whose sides only add to the log density, so that each side applies to its own
+    /// iterations. Returns whether the statement is such a branch.
     pub(in crate::lower) fn parted(
         &mut self,
         c: E<'g>,
@@ -111,8 +110,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for iterations that each belong to one of the current iterations, and sums its values for each
-    /// current iteration.
+    /// Runs `body` for inner iterations that each belong to one outer iteration, and sums its values for each outer
+    /// iteration.
     pub(super) fn deeper(
         &mut self,
         owner: &[u32],
@@ -212,7 +211,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(value.map(|value| self.column_of(value)))
     }
 
-    /// Passes the values of the outer iterations to the inner ones.
     fn hand_down(
         &mut self,
         saved: &[Option<Sym>],
@@ -242,7 +240,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Sums over the iterations: one total, or a plain vector with one sum per outer iteration.
+    /// Returns one total, or a plain vector with one sum per outer iteration.
     fn added_up(
         &mut self,
         terms: Vec<NodeId>,
@@ -259,7 +257,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sums)
     }
 
-    /// A value of the outer iterations, repeated for the inner ones.
+    /// Repeats a value of the outer iterations for their inner iterations.
     fn handed_down(&mut self, value: &Sym, owner: &[u32]) -> FnResult<Sym> {
         let tape = self.tape;
         if let Sym::Overlay(overlay) = value {
@@ -304,12 +302,12 @@ impl<'g> Lower<'_, 'g> {
         Ok(self.spread(e.id)?.gather_record(owner))
     }
 
-    /// The sums over the inner iterations of each outer one, as a plain vector.
+    /// Returns a plain vector with one sum per outer iteration.
     fn by_owner(&mut self, by: E<'g>, owner: &[u32], count: usize) -> FnResult<E<'g>> {
         Ok(self.spread(by.id)?.scatter(owner, count))
     }
 
-    /// The value of the last inner iteration of each outer one, as a plain vector.
+    /// Returns a plain vector with the value of the last inner iteration of each outer iteration.
     fn last_of_owner(&mut self, now: E<'g>, owner: &[u32], count: usize) -> FnResult<E<'g>> {
         let mut last = vec![u32::MAX; count];
         for (at, r) in owner.iter().enumerate() {

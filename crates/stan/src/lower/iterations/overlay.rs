@@ -1,10 +1,10 @@
-//! Outer variables to which iterations write.
+//! Lowers writes of iterations to outer variables.
 //!
-//! A scalar is represented by a placeholder for its value after the previous iteration. After the loop it has either
-//! grown by a sum, or it has the value of the last iteration, which does not depend on the placeholder. A container is
-//! represented by an overlay, which stores the indexed positions with their values. Iterations may overwrite a position
-//! that no other iteration uses. To a shared position they may only add. Any other variable is a state that each
-//! iteration passes to the next.
+//! A placeholder represents a scalar's value after the previous iteration. After the loop, the scalar has either grown
+//! by a sum, or it has the value of the last iteration, which does not depend on the placeholder. An overlay represents
+//! a container and stores the indexed positions with their values. Iterations may overwrite a position that no other
+//! iteration uses. To a shared position they may only add. Any other variable is a state that each iteration passes to
+//! the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -24,13 +24,12 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// Largest number of elements that iterations write individually.
+/// The largest number of elements that iterations write individually.
 const MOST_CELLS: usize = 4096;
 
-/// Largest number of positions that iterations access, over all iterations and elements.
+/// The largest number of positions that iterations access, over all iterations and elements.
 const MOST_POSITIONS: usize = 200_000_000;
 
-/// The part of a container that indices select.
 pub(super) struct Part {
     pub dims: Dims,
     pub cells: Vec<At>,
@@ -39,7 +38,6 @@ pub(super) struct Part {
 /// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
-    /// The level of the iterations.
     level: u32,
     positions: Positions,
     did: Did,
@@ -61,13 +59,12 @@ impl Positions {
 
 enum Did {
     Read,
-    /// A plain vector over the iterations, or the last iteration's value.
+    /// A plain vector over the iterations, or the value of the last iteration.
     Wrote(NodeId),
-    /// Zeros, except for the added values.
+    /// Zeros plus the values that were added.
     Added(NodeId),
 }
 
-/// A scalar from outside the loop that the iterations changed.
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
     /// The previous value, if the scalar has grown.
@@ -76,17 +73,15 @@ pub(super) struct Changed<'g> {
     pub(super) by: E<'g>,
 }
 
-/// Variables from outside the loop to which the body assigns, with their placeholders.
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
-    /// Including the previously written elements.
+    /// The overlays of containers, including the elements written before.
     overlays: Vec<(VarId, Written)>,
-    /// Counters, with their values after all iterations.
+    /// The counters, with their values after all iterations.
     counters: Vec<(VarId, i32)>,
 }
 
 impl Carried {
-    /// The values of counters after the iterations.
     pub(super) fn counted(&self) -> Vec<(VarId, Sym)> {
         let all = self.counters.iter();
         all.map(|(var, end)| (*var, Sym::Int(*end))).collect()
@@ -100,11 +95,9 @@ struct Counter {
     end: i32,
 }
 
-/// The elements written to a container, and their positions.
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
-    /// A placeholder node for values that are still unknown.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
         // A number that no other placeholder has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
@@ -116,7 +109,6 @@ impl<'g> Lower<'_, 'g> {
         id
     }
 
-    /// Replaces the variables that the body may assign to by placeholders.
     pub(super) fn stand_in(
         &mut self,
         body: &Stmt,
@@ -187,8 +179,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(found)
     }
 
-    /// Counters, such as `pos` in `pos = pos + size[g]`. Only the statements that advance counters run iteration by
-    /// iteration.
+    /// Finds counters, such as `pos` in `pos = pos + size[g]`, and computes their values. Only the statements that
+    /// advance counters run iteration by iteration.
     fn counters(
         &mut self,
         body: &Stmt,
@@ -254,7 +246,7 @@ impl<'g> Lower<'_, 'g> {
         if counted { counters } else { Vec::new() }
     }
 
-    /// Runs one iteration of the counters. Returns whether they are known afterwards.
+    /// Returns whether the counters are known afterwards.
     fn counted(
         &mut self,
         iteration: i32,
@@ -284,7 +276,6 @@ impl<'g> Lower<'_, 'g> {
         counters.iter().all(known)
     }
 
-    /// The elements that indices name.
     pub(super) fn part_of(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Part> {
         let (part, offsets, own) = self.positions(dims, given)?;
         if own.is_empty() {
@@ -314,7 +305,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The value at a position.
     fn cell_at(&mut self, overlay: &Overlay, at: &At) -> Cell {
         if let Some((_, cell)) = overlay.entries.iter().rev().find(|(other, _)| other == at) {
             return *cell;
@@ -338,7 +328,6 @@ impl<'g> Lower<'_, 'g> {
         Cell::Elem(e.id, 0)
     }
 
-    /// The value of a part.
     pub(super) fn read_part(&mut self, overlay: &Overlay, part: &Part) -> FnResult<Sym> {
         let cells: Vec<Cell> = part
             .cells
@@ -351,7 +340,6 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Assigns to a container that iterations write to, or to its part.
     pub(in crate::lower) fn write_overlay(
         &mut self,
         target: &VariablePart,
@@ -415,7 +403,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The state of an overlay after a branch.
     pub(in crate::lower) fn merge_overlays(
         &mut self,
         c: E<'g>,
@@ -450,7 +437,6 @@ impl<'g> Lower<'_, 'g> {
         })))
     }
 
-    /// The placeholder for an element that has not been written.
     fn stand_in_at(&self, overlay: &Overlay, at: &At) -> E<'g> {
         let tape = self.tape;
         match at {
@@ -459,7 +445,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Resolves reads: positions that iterations do not share stand for their previous values.
+    /// Positions that iterations do not share get their previous values.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),
@@ -490,7 +476,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The effects of the iterations on surrounding scalars.
     pub(super) fn scalars_after(&mut self, carried: &Carried) -> FnResult<Vec<Changed<'g>>> {
         let tape = self.tape;
         let mut after = Vec::new();
@@ -512,7 +497,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// The value of a scalar that iterations changed, from its increments or assignments over all iterations.
     pub(super) fn changed(&self, changed: &Changed<'g>, all: E<'g>) -> FnResult<(VarId, Sym)> {
         let value = match &changed.before {
             Some(before) => before.e(self.tape)? + all,
@@ -522,7 +506,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((changed.var, Sym::from(value).of(ty)))
     }
 
-    /// Records the effects of the iterations on surrounding containers. Returns the nodes that they depend on.
+    /// Returns the nodes on which the effects depend.
     pub(super) fn log_writes(&mut self, carried: &Carried) -> FnResult<Vec<NodeId>> {
         let tape = self.tape;
         let level = self
@@ -577,7 +561,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(roots)
     }
 
-    /// The sum over the iterations.
     pub(super) fn summed(&mut self, by: E<'g>) -> FnResult<E<'g>> {
         if by.is_record() {
             return Ok(self.spread(by.id)?.sum());
@@ -585,7 +568,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(by * self.iteration_count() as f64)
     }
 
-    /// The last iteration's value.
     pub(super) fn last(&mut self, now: E<'g>) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         if now.is_record() {
@@ -594,7 +576,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(now)
     }
 
-    /// The values of surrounding containers after all iterations.
     pub(super) fn written(&mut self, carried: &Carried) -> FnResult<Vec<(VarId, Sym)>> {
         let log = std::mem::take(&mut self.turning.log);
         let befores = std::mem::take(&mut self.turning.befores);
@@ -656,7 +637,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Whether nothing depends on the result of a previous iteration.
+    /// Fails if a root depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());
@@ -684,7 +665,6 @@ fn carried_over(what: &str) -> FnError {
     ))
 }
 
-/// Whether no position occurs twice.
 fn injective(positions: &[u32], size: usize) -> bool {
     let mut seen = vec![false; size];
     positions
@@ -692,7 +672,7 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether every position is written in one way and read only by the iterations that write it.
+/// Whether every position is written in one way, and read only by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {
@@ -728,7 +708,6 @@ fn apart(log: &[&Logged], size: usize) -> bool {
     })
 }
 
-/// Variables that a statement declares.
 pub(super) fn declared_in(stmt: &Stmt, vars: &mut HashSet<VarId>) {
     match &stmt.kind {
         StmtKind::Decl(decl) => {

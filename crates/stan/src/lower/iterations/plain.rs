@@ -1,4 +1,4 @@
-//! Converts columns, with one value per iteration, to plain vectors.
+//! Converts columns, which have one value per iteration, to plain vectors.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, RecordId, Shape};
 
@@ -7,19 +7,18 @@ use super::one_by_one;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// Largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
 /// A sum of columns: products of data with values that all iterations share, and a remainder.
 #[derive(Default)]
 struct Linear {
-    /// Data, factor, and whether the product is subtracted.
+    /// For each product: the data, the factor, and whether the product is subtracted.
     products: Vec<(RecordId, NodeId, bool)>,
     rest: Vec<(NodeId, bool)>,
 }
 
 impl Linear {
-    /// The sum at a node, if it has several products with data.
+    /// Returns `None` unless the sum has several products with data.
     fn of(g: &Graph, root: NodeId) -> Option<Linear> {
         let mut found = Linear::default();
         let mut open = vec![(root, false)];
@@ -30,7 +29,7 @@ impl Linear {
             let args = g.args(id);
             match g.op(id) {
                 Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) if g.shape(id).record => {
-                    // The first term is the first from the stack.
+                    // The first term must be the first from the stack.
                     open.push((args[1], negative != (op == ElemOp::Sub)));
                     open.push((args[0], negative));
                 }
@@ -44,7 +43,8 @@ impl Linear {
         (found.products.len() > 1).then_some(found)
     }
 
-    /// The sum as a vector over `count` iterations: the remainder, already computed, and one product with a matrix.
+    /// Computes the sum as a vector over `count` iterations: the remainder, which is already computed, plus one product
+    /// with a matrix.
     fn made(&self, g: &mut Graph, rest: &[NodeId], count: usize) -> NodeId {
         let mut matrix = Vec::with_capacity(self.products.len() * count);
         let mut factors = Vec::with_capacity(self.products.len());
@@ -75,7 +75,7 @@ impl Linear {
     }
 }
 
-/// The column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
+/// Returns the column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
 fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
     let data = |id: NodeId| match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -93,7 +93,6 @@ fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A column as a vector over the iterations, or the value itself if all iterations share it.
     pub(super) fn plain(&mut self, root: NodeId) -> FnResult<E<'g>> {
         let tape = self.tape;
         let Some(iterations) = self.turning.iterations.last_mut() else {
@@ -135,7 +134,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(tape.e(id))
     }
 
-    /// A column as a vector with an element for each iteration, in any case.
+    /// The result has an element for each iteration, even if all iterations share the value.
     pub(super) fn spread(&mut self, id: NodeId) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         let e = self.plain(id)?;
@@ -148,14 +147,12 @@ impl<'g> Lower<'_, 'g> {
         Ok(e.tape.e(id))
     }
 
-    /// A plain vector over the iterations as a column.
     pub(super) fn column_of(&self, vector: E<'g>) -> E<'g> {
         let index: Vec<u32> = (0..vector.len() as u32).collect();
         vector.gather_record(&index)
     }
 }
 
-/// A column as a vector, given its arguments as vectors.
 fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnError> {
     Ok(match graph.op(id) {
         Op::Record(column) => match graph.record_data(column) {

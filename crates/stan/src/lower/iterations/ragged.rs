@@ -1,5 +1,5 @@
-//! Slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and sums
-//! over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
+//! Lowers slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`,
+//! and sums over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
 
 use std::collections::HashMap;
 
@@ -15,20 +15,18 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The positions, from 1, of the current elements of each slice, by the location of its expression.
+/// The positions, from 1, of the current elements of each slice, by the location of the slice's expression.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
     std::ptr::from_ref(expr) as usize
 }
 
-/// A slice of a variable: its base, first position, and last position or length.
 struct Slice<'p> {
     expr: &'p Expr,
     base: &'p Expr,
     from: &'p Expr,
     to: &'p Expr,
-    /// Whether `to` is a length.
     length: bool,
 }
 
@@ -66,7 +64,6 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -122,7 +119,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// The value that one element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -144,7 +140,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The outer iteration of each element, and its position in each slice.
+    /// Returns the outer iteration of each element, and its position in each slice.
     fn elements_of(
         &self,
         slices: &[Slice<'_>],
@@ -185,7 +181,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// The current element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -206,14 +201,14 @@ impl<'g> Lower<'_, 'g> {
         Some(picked.map_err(|e| e.at(expr.span)))
     }
 
-    /// Whether an expression applies element by element to the slices in it.
+    /// Returns whether an expression applies element by element to the slices in it, and collects these slices.
     fn by_element<'p>(&mut self, expr: &'p Expr, slices: &mut Vec<Slice<'p>>) -> bool {
         if let Some(slice) = slice(expr) {
             slices.push(slice);
             return true;
         }
         if is_number(&expr.ty) {
-            // One number for all elements. With its own slices it would be a sum within the sum.
+            // The argument is one number for all elements. With slices of its own it would be a sum within the sum.
             let before = slices.len();
             self.by_element_within(expr, slices);
             return slices.len() == before;

@@ -1,4 +1,4 @@
-//! Operators and functions of containers over the records.
+//! Lowers operators and functions of containers over the records.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part: applied to one record instead of all, they give that record's part of
-/// the result.
+/// Functions that act on each record's own part. Applied to one record instead of all, they return that record's part
+/// of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -30,7 +30,7 @@ const BY_RECORD: &[&str] = &[
     "elt_divide",
 ];
 
-/// Functions that are the sum of their values for each record.
+/// Functions of all records that are the sum of their values for each record.
 const SUMS: &[&str] = &[
     "sum",
     "dot_product",
@@ -40,8 +40,6 @@ const SUMS: &[&str] = &[
 ];
 
 impl Lower<'_, '_> {
-    /// `f` of one record's part of containers over the records; `None` if there is no such container among the
-    /// arguments.
     pub(in crate::lower) fn each_record(
         &self,
         args: &[Sym],
@@ -56,10 +54,8 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// The part of every argument that belongs to a single record.
-    ///
-    /// # Errors
-    /// Fails if an argument is the value of the current record, because the call would pair it with every record.
+    /// Returns the part of every argument that belongs to a single record. Fails if an argument is the value of the
+    /// current record, because the call would pair it with every record.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {
@@ -68,7 +64,6 @@ impl Lower<'_, '_> {
         Ok(args.iter().map(Sym::one_record).collect())
     }
 
-    /// `a op b`, where at least one operand is a container over the records.
     pub(in crate::lower) fn binary_of_records(
         &self,
         op: BinaryOp,
@@ -93,7 +88,7 @@ impl Lower<'_, '_> {
         let fits = match op {
             BinaryOp::Mul if !scalar => {
                 if both && matches!((la, lb), (Leaf::Row(_), Leaf::Vector(_))) {
-                    // A sum over the records.
+                    // The product is a sum over the records.
                     let args = [a.clone(), b.clone()];
                     return Some(self.ones(&args).and_then(|ones| {
                         let one = operators::binary(&cx, op, &ones[0], &ones[1])?;
@@ -114,7 +109,6 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// Known containers with an element for each record, as columns.
     pub(super) fn promoted(&self, value: &Sym) -> Sym {
         match value {
             Sym::Data(_) => self
@@ -124,8 +118,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function with records among its arguments; `None` if there are none, or none that matter. `None` if
-    /// there are none, or not in a way that matters.
+    /// Returns `None` if no argument is a container over the records, or if such containers make no difference.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -143,7 +136,7 @@ impl Lower<'_, '_> {
         }
         let over = |x: &Sym| matches!(x, Sym::Records(_));
         if !args.iter().any(over) {
-            // Ints per record for which the graph has no function.
+            // The argument is an `int` per record, and the graph has no function for it.
             let unknown = matches!(self.resolved(id), Resolved::Known);
             if unknown && args.iter().any(|a| a.has_records(self.tape)) {
                 return self.tabulated(id, args, span).map(Some);
@@ -227,7 +220,6 @@ impl Lower<'_, '_> {
             .map_err(|e| e.at(span))
     }
 
-    /// Extents that are the number of records, and containers that have them.
     fn sized_by_records(&self, name: &str, args: &[Sym]) -> Option<FnResult<Sym>> {
         if let [Sym::Records(one)] = args {
             let dims = match one.dims() {
@@ -286,8 +278,7 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// A function of whole containers over the records that are data. The result, such as a mean, does not belong to a
-    /// record.
+    /// The result, such as a mean, does not belong to a record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args
@@ -318,7 +309,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A function of numbers known for each record, applied per record.
     fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let unsupported = || {
             FnError::records(format!(
@@ -357,17 +347,13 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The effect of a function over the records.
 enum Kind {
-    /// The function of each record's part.
     Each,
-    /// The sum over records of the function of each record's part.
     Sum,
-    /// A function of all records together.
+    /// The function needs all records together, which is not supported.
     Refused,
 }
 
-/// The value of a function of containers over the records.
 fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     match resolved {
         Resolved::Density(formula) => {

@@ -1,4 +1,4 @@
-//! Parts of containers over the records, and elements that a value of each record selects.
+//! Reads parts of containers over the records, and elements whose position differs between records.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -13,7 +13,6 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// An index whose values may differ between records.
 pub(in crate::lower) enum Given {
     All,
     One(Sym),
@@ -23,11 +22,10 @@ pub(in crate::lower) enum Given {
     Between(Sym, Sym),
 }
 
-/// The positions that an index names in one dimension.
 enum RecordPos {
-    /// The index is the same for all records.
     Fixed(Pos),
-    /// The position of each record, counted from 0, and whether the dimension remains as the dimension of the records.
+    /// Each record has its own position, counted from 0. The flag is true if the dimension remains as the dimension of
+    /// the records.
     Own(Vec<u32>, bool),
 }
 
@@ -49,7 +47,6 @@ impl RecordPos {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `base[indices]` where data are exchangeable.
     pub(in crate::lower) fn indexed_by_record(
         &mut self,
         expr: &Expr,
@@ -81,7 +78,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's target. `over` says whether the variable is a container over the records.
+    /// `over` is true if the variable is a container over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -127,7 +124,7 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// Whether an index over the records selects the current record or all records.
+    /// Returns whether an index over the records selects the current record, and whether it selects all records.
     fn position(&self, given: &Given) -> (bool, bool) {
         match given {
             Given::One(i) => (self.is_own_index(i), false),
@@ -139,7 +136,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices, if they are the same for all records.
     pub(in crate::lower) fn plain_indices(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
         let own = |value: &Sym| value.has_records(self.tape);
         let any = given.iter().any(|given| match given {
@@ -208,7 +204,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// The part of a shared value, or of a value of the current record, that belongs to each record.
+    /// Returns the part that belongs to each record, from a shared value or from a value of the current record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -239,7 +235,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Extents of the part that the indices select, its offsets, and their increments in each iteration.
+    /// Returns the extents of the part that the indices select, its offsets, and their increments in each iteration.
     pub(in crate::lower) fn positions(
         &mut self,
         dims: &Dims,
@@ -250,7 +246,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((part_dims(dims, &positions), offsets, own))
     }
 
-    /// The positions that indices name in each dimension.
     fn record_positions(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
         let extents = dims.extents();
         if given.len() > extents.len() {
@@ -289,7 +284,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(positions)
     }
 
-    /// The position of each record in a dimension.
     pub(in crate::lower) fn own_positions(
         &self,
         index: &Sym,
@@ -318,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The elements at fixed offsets plus the offset of each record.
+    /// The offset of each record is added to the fixed offsets.
     fn cells_at(
         &mut self,
         value: &Sym,
@@ -328,7 +322,7 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Evaluates every position that some record names, and each record selects its own.
+            // Every position that some record names is evaluated, and each record selects its own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();
@@ -374,7 +368,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Offsets that all records share, in storage order of the part, and the increments of each record.
+/// Returns the offsets that all records share, in storage order of the part, and the increments of each record.
 fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
     let strides = dims.strides();
     let depth = dims.array.len();
@@ -405,7 +399,6 @@ fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) 
     (offsets, own)
 }
 
-/// Extents of a part.
 fn part_dims(dims: &Dims, positions: &[RecordPos]) -> Dims {
     let depth = dims.array.len();
     let array = positions[..depth]

@@ -1,4 +1,4 @@
-//! Loops over the records. The body is lowered once, for a single record that stands for all.
+//! Lowers loops over the records. The body is lowered once, for a single record that represents all.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -10,19 +10,15 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError};
 
-/// A variable from outside the loop to which the body assigns.
 struct Carried {
     var: VarId,
     before: Sym,
-    /// Placeholder for the value after the previous record.
     stand_in: Sym,
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether a loop with these bounds visits all records.
-    ///
-    /// # Errors
-    /// Fails if it visits some of them, or a number that depends on the record.
+    /// Returns whether the loop visits all records. Fails if it visits some of them, or a number that depends on the
+    /// record.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {
@@ -46,14 +42,12 @@ impl<'g> Lower<'_, 'g> {
         Ok(false)
     }
 
-    /// Each record's number.
     pub(in crate::lower) fn record_index(&self) -> Sym {
         self.axis
             .as_ref()
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.index))
     }
 
-    /// A loop over the records with `element` as the loop variable.
     pub(in crate::lower) fn record_loop(
         &mut self,
         var: VarId,
@@ -118,8 +112,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Replaces the variables to which the body may assign by inputs, which contain the values after the previous
-    /// record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
         let mut carried = Vec::new();
@@ -150,14 +142,14 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// The value of a variable after the loop: its previous value, a sum to which each record added, or the last
-    /// record's value, which the program may not read.
+    /// Returns the previous value, a sum to which each record added, or the last record's value, which the program may
+    /// not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);
         let dims = carried.before.dims().map_err(fail)?;
         if after.dims().ok().as_ref() != Some(&dims) {
-            // A local variable of the body, so invisible outside.
+            // The variable is local to the body, and therefore invisible outside.
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;

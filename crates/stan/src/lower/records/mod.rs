@@ -1,14 +1,14 @@
-//! The axis of exchangeable records. Lowers a program once for all its records, with separate prior and likelihood.
+//! Lowers a program once for all its exchangeable records, with separate prior and likelihood.
 //!
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
 //! whose elements are columns with one value per record. An operation on one record then applies to all. The body of a
 //! loop over the records is lowered once, and densities and sums become sums over the records. Any other operation
-//! across records is rejected with its location. At the end the log density is linear in its sums over records, which
-//! are the likelihood; the remainder is the prior.
+//! across records is rejected with its location. At the end the log density is linear in its sums over records. These
+//! sums are the likelihood, and the rest is the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `index` | parts of containers over the records, elements picked by record |
+//! | `index` | parts of containers over the records, elements selected by record |
 //! | `calls` | operators and functions |
 //! | `loops` | loops over the records |
 
@@ -40,48 +40,44 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 contains the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if
-    /// the program rejects.
+    /// The prior. Input 0 contains the unconstrained coordinates. Output 0 is the part of the log density that does
+    /// not belong to records, or NaN if the program rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
-    /// Number of unconstrained coordinates.
+    /// The number of unconstrained coordinates.
     pub dim: usize,
-    /// Number of records.
+    /// The number of records.
     pub records: usize,
-    /// Names of the coordinates.
+    /// The names of the coordinates.
     pub names: Vec<String>,
 }
 
-/// The axis of records.
 pub(super) struct Axis {
-    /// The variable that counts the records.
     var: VarId,
-    /// The number of records.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
-    /// Each record's number, from 1.
+    /// The number of each record, from 1.
     index: NodeId,
     separation: Separation,
-    /// Data with an extent that is the number of records but is not the leading one.
+    /// Data that have the number of records as an extent, but not as the leading one.
     inner: Vec<VarId>,
-    /// Inside a loop over the records.
     inside: bool,
-    /// Whether the records are only some of all records, in which case no value may depend on all of them.
+    /// Whether these records are only some of all records. If so, no value may depend on all of them.
     block: bool,
 }
 
-/// A variable of the data block whose size is the number of records.
+/// A variable of the data block whose leading dimension is the number of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordData {
     /// The name of the variable.
     pub name: String,
-    /// The `int` variable that is its next size, if there is one.
+    /// The `int` variable that is the second size of the variable, if there is one.
     pub length: Option<String>,
 }
 
-/// The data of a program with leading dimension `count`, an `int` variable.
+/// Returns the data of a program whose leading dimension is `count`, an `int` variable.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -97,7 +93,8 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     data.collect()
 }
 
-/// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
+/// Lowers a program whose `int` data variable `name` counts exchangeable records. Prior and likelihood are separate
+/// graphs.
 ///
 /// # Errors
 /// Fails as [`super::lower`] does, and with [`ErrorKind::Records`] if `name` counts no records or the log density is
@@ -110,12 +107,11 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of its records in
-/// that set, from 1. The result equals the part for these records in the density of all. Fails for an operation that
-/// would read all records at once.
+/// Lowers one block of a larger set of records, as [`lower_records`] does. `numbers` are the numbers of the block's
+/// records in that set, from 1. The result equals the part of the full density that belongs to these records.
 ///
 /// # Errors
-/// Fails as [`lower_records`] does.
+/// Fails as [`lower_records`] does, and for an operation that would read all records at once.
 pub fn lower_block(
     bound: &BoundModel,
     options: LowerOptions,
@@ -162,7 +158,7 @@ fn lower_here(
     })
 }
 
-/// Rejects reads of record data outside the model block, because they would need all records.
+/// Rejects record data that are read outside the model block, because such reads would need all records.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -197,7 +193,6 @@ fn refused(message: String, span: Span) -> LowerError {
     }
 }
 
-/// Whether an expression reads a variable.
 fn reads(expr: &Expr, var: VarId) -> bool {
     let mut found = false;
     each_read_of(expr, &mut |other, _| found |= other == var);
@@ -216,7 +211,6 @@ fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Finds the variable that counts the records, and turns the data of that size into columns.
     fn lay_out_records(&mut self, name: &str, numbers: Option<&[f64]>) -> Result<(), LowerError> {
         let program = self.program;
         let counts = || {
@@ -308,7 +302,9 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         if !found {
-            let message = format!("no data have the size `{name}`, so it cannot count records");
+            let message = format!(
+                "no data variable has the size `{name}`, so `{name}` cannot be the number of records"
+            );
             return Err(refused(message, span));
         }
         self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
@@ -323,7 +319,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Prior and likelihood.
     fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -377,7 +372,6 @@ impl<'g> Lower<'_, 'g> {
         Ok((own.id, total.id))
     }
 
-    /// Adds a term to the log density.
     pub(super) fn add_term(&mut self, term: E<'g>, span: Span) -> Eval<()> {
         self.fault(span)?;
         if let Some(axis) = &mut self.axis {
@@ -397,7 +391,6 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Rejects draws where a value of some record violates a constraint.
     pub(super) fn check_records(
         &mut self,
         constraint: &Constraint,
@@ -438,7 +431,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -449,7 +441,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The increments of the log density by `body` for each record, summed over the records.
+    /// Returns the increments of the log density that `body` makes for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -466,19 +458,16 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The number of records as a value.
     pub(super) fn record_count(&self) -> Sym {
         self.axis
             .as_ref()
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.size))
     }
 
-    /// Whether a value is the number of records.
     fn is_count(&self, value: &Sym) -> bool {
         matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
     }
 
-    /// Whether a value is the number of each record.
     fn is_own_index(&self, value: &Sym) -> bool {
         let id = match value {
             Sym::Scalar(id) => *id,
@@ -488,11 +477,11 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => return false,
         };
-        // Of a single record the number is the constant 1.
+        // The number of a single record is the constant 1.
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
-    /// A declared type with the number of records as its leading extent, with that extent set to 1.
+    /// Evaluates a declared type whose leading extent is the number of records, and sets that extent to 1.
     pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
         if self.axis.is_none() {
             return Ok(None);
@@ -532,7 +521,6 @@ impl<'g> Lower<'_, 'g> {
         }))
     }
 
-    /// Declares a variable over the records.
     pub(super) fn declare_records(&mut self, decl: &Decl, ty: &Sized, span: Span) -> Eval<()> {
         let one = Sym::from(ty.empty());
         let value = match &decl.init {
@@ -550,7 +538,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A value over the records; known containers with an element for each record become columns.
+    /// Known containers with an element for each record become columns.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -563,7 +551,6 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Assigns to a variable over the records, or to its part of one record.
     pub(super) fn store_records(
         &mut self,
         part: &VariablePart,
@@ -598,7 +585,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records. It has one value per record unless it belongs to a single record.
+    /// The part has one value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -609,7 +596,6 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A known container with an element for each record, as columns.
 fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     let dims = Dims::of_value(value)?;
     if dims.extents().first() != Some(&count) {
@@ -638,7 +624,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if all are known and present.
+/// Returns `None` unless the numbers of all records are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;
@@ -665,7 +651,6 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

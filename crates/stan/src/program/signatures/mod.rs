@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use crate::program::{FunctionType, Level, ParamType, Type};
 
-/// A function of the Stan library: its position in the list of names, which is sorted.
+/// A function of the Stan library, identified by its position in the sorted list of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuiltinId(u16);
 
 impl BuiltinId {
-    /// The function of that name.
+    /// Returns the function with this name.
     pub fn from_name(name: &str) -> Option<BuiltinId> {
         let entries = &table::library().entries;
         let at = entries
@@ -20,27 +20,27 @@ impl BuiltinId {
         Some(BuiltinId(at as u16))
     }
 
-    /// The function's name, with its suffix: `normal_lpdf`.
+    /// Returns the function's name with its suffix, such as `normal_lpdf`.
     pub fn name(self) -> &'static str {
         table::library().entries[self.0 as usize].name
     }
 
-    /// Position in the list, below [`BuiltinId::count`].
+    /// Returns the position in the list, which is less than [`BuiltinId::count`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Number of functions in the library.
+    /// Returns the number of functions in the library.
     pub fn count() -> usize {
         table::library().entries.len()
     }
 
-    /// All functions, sorted by name.
+    /// Returns all functions, sorted by name.
     pub fn all() -> impl Iterator<Item = BuiltinId> {
         (0..Self::count() as u16).map(BuiltinId)
     }
 
-    /// The signatures of the function, in the order of the table; empty for a variadic function.
+    /// Returns the signatures of the function, in the order of the table. A variadic function has none.
     pub fn signatures(self) -> &'static [FunctionType] {
         let entry = &table::library().entries[self.0 as usize];
         entry
@@ -48,12 +48,12 @@ impl BuiltinId {
             .get_or_init(|| table::expand(entry.patterns))
     }
 
-    /// Whether its argument types depend on the function passed to it (`ode_rk45`, `reduce_sum`, …).
+    /// Returns whether the argument types depend on the function that is passed (`ode_rk45`, `reduce_sum`, …).
     pub fn is_variadic(self) -> bool {
         table::library().entries[self.0 as usize].is_variadic()
     }
 
-    /// The signature of a variadic function as in the table.
+    /// Returns the signature of a variadic function as written in the table.
     pub fn pattern(self) -> &'static str {
         table::library().entries[self.0 as usize]
             .patterns
@@ -63,13 +63,12 @@ impl BuiltinId {
     }
 }
 
-/// The signature of a variadic function when these functions are passed to it, one for each function parameter in
-/// order; `None` if they do not fit.
+/// `passed` are the functions that are passed, one for each function parameter in order. Returns `None` if they do not
+/// fit.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)
 }
 
-/// Positions at which a variadic function takes a function.
 pub(crate) fn function_positions(id: BuiltinId) -> &'static [usize] {
     let entry = &table::library().entries[id.0 as usize];
     entry
@@ -91,7 +90,7 @@ impl Entry {
 }
 
 fn param(ty: Type, data: bool) -> ParamType {
-    // Integers never depend on parameters, so the mark would have no meaning.
+    // Integers never depend on parameters, so `data` has no meaning for them.
     let level = if data && !ty.is_discrete() {
         Level::Data
     } else {

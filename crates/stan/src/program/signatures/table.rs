@@ -1,4 +1,4 @@
-//! Parser of `library.sig`, which explains its notation.
+//! Parses `library.sig`. That file explains its notation.
 //!
 //! The table is part of the source code, so a mistake in it is a bug and causes a panic. The tests expand every line.
 
@@ -57,7 +57,6 @@ fn read() -> Library {
     Library { entries, classes }
 }
 
-/// Splits at a separator outside brackets.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut out, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, c) in text.char_indices() {
@@ -78,7 +77,6 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     out
 }
 
-/// `(arguments) -> result` into its parts.
 fn split_signature(text: &str) -> (Vec<&str>, &str) {
     let mut depth = 0;
     let close = text
@@ -96,7 +94,6 @@ fn split_signature(text: &str) -> (Vec<&str>, &str) {
     (split(&text[1..close], ','), result)
 }
 
-/// The types over which a line is repeated.
 struct Pattern<'a> {
     variable: Vec<&'a str>,
     depth: usize,
@@ -129,7 +126,6 @@ fn pattern(text: &str) -> Pattern<'_> {
     }
 }
 
-/// The members of a class, or the word itself.
 fn class(word: &str) -> Vec<&str> {
     match library_classes().iter().find(|(name, _)| *name == word) {
         Some((_, types)) => types.split('|').collect(),
@@ -204,7 +200,7 @@ fn alternatives(text: &str, variable: &str, depth: usize) -> Vec<ParamType> {
     out
 }
 
-/// `T[]`, `T[2]` or `T[0..7]` into T and the numbers of dimensions.
+/// Splits `T[]`, `T[2]` or `T[0..7]` into T and the numbers of dimensions.
 fn dimensions(word: &str) -> (&str, std::ops::RangeInclusive<usize>) {
     let Some((base, rest)) = word
         .strip_suffix(']')
@@ -268,7 +264,7 @@ fn named(word: &str, variable: &str) -> Type {
     }
 }
 
-/// In a function type the mark is kept, because it constrains the passed function.
+/// The mark stays in a function type, because there it constrains the passed function.
 fn function_param(param: ParamType, text: &str) -> ParamType {
     let level = if text.starts_with("data ") {
         Level::Data
@@ -288,7 +284,6 @@ pub(super) fn function_positions(patterns: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// Whether `word` is `...` or `...2`, and which.
 fn rest_group(word: &str) -> Option<usize> {
     match word {
         "..." => Some(0),
@@ -303,7 +298,7 @@ pub(super) fn instantiate(text: &str, passed: &[&FunctionType]) -> Option<Functi
     let mut slice = None;
     let mut functions = passed.iter();
     let mut params = Vec::new();
-    // Functions first, because they determine the other arguments.
+    // Functions come first, because they determine the other arguments.
     for arg in args.iter().filter(|arg| arg.starts_with("fn(")) {
         let actual = functions.next()?;
         let (wanted, wanted_result) = split_signature(&arg[2..]);

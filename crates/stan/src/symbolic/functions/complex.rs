@@ -1,4 +1,4 @@
-//! Functions of complex numbers, by their real and imaginary parts.
+//! Functions of complex numbers, computed from their real and imaginary parts.
 
 use std::f64::consts::{FRAC_PI_2, LN_10, PI};
 
@@ -11,9 +11,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// A complex number of the graph.
 type Z<'g> = (E<'g>, E<'g>);
-/// A function of one complex number.
 type Unary = for<'g> fn(Z<'g>) -> Z<'g>;
 
 /// Functions of complex values only.
@@ -43,7 +41,6 @@ pub const TABLE: &[(&str, Build)] = &[
     }),
 ];
 
-/// Functions of each number.
 const UNARY: &[(&str, Unary)] = &[
     ("acos", |z| {
         let (a, b) = asin(z);
@@ -116,10 +113,8 @@ const BY_PART: &[&str] = &[
     "transpose",
 ];
 
-/// Functions of the extents.
 const OF_SHAPE: &[&str] = &["cols", "dims", "num_elements", "rows", "size"];
 
-/// Functions that are linear in each of two arguments.
 const BILINEAR: &[&str] = &[
     "diag_post_multiply",
     "diag_pre_multiply",
@@ -130,7 +125,7 @@ const BILINEAR: &[&str] = &[
 /// Functions that are linear in each of two arguments, the first of which is conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
 
-/// The products of a container with itself.
+/// The products of a container with itself, and the functions that compute them for two containers.
 const SELF_PRODUCTS: &[(&str, &str)] = &[
     ("columns_dot_self", "columns_dot_product"),
     ("dot_self", "dot_product"),
@@ -163,7 +158,7 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// The root with a non-negative real part. The smaller part is computed from the larger, without cancellation.
+/// The root has a non-negative real part. The smaller part is computed from the larger one, without cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);
     let large = (0.5 * (a.op2(ElemOp::Hypot, b) + a.abs())).sqrt();
@@ -196,7 +191,7 @@ fn tanh<'g>((a, b): Z<'g>) -> Z<'g> {
     )
 }
 
-/// A power; a power of the base 0 is 0.
+/// A power of the base 0 is 0.
 fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     let zero = z.0.num(0.0);
     let none = z.0.eq(zero) * z.1.eq(zero);
@@ -205,7 +200,6 @@ fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     (none.select(zero, a), none.select(zero, b))
 }
 
-/// A function of one number, or of two, for all elements.
 fn each<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> Z<'g>) -> FnResult<Sym> {
     let re = map(cx, args, |e| f(e).0)?;
     let im = map(cx, args, |e| f(e).1)?;
@@ -221,7 +215,6 @@ fn each_pair(cx: &Cx<'_>, a: &Sym, b: &Sym, f: for<'g> fn(Z<'g>, Z<'g>) -> Z<'g>
     each(cx, &pairs(a, b), |e| f((e[0], e[1]), (e[2], e[3])))
 }
 
-/// The real function of this name, of real arguments.
 fn real(cx: &Cx<'_>, name: &'static str, args: &[Sym]) -> FnResult<Sym> {
     let builder = find(name).ok_or_else(|| unsupported(cx))?;
     builder.build(&Cx { name, ..*cx }, args)
@@ -234,7 +227,6 @@ fn unsupported(cx: &Cx<'_>) -> FnError {
     ))
 }
 
-/// An operation that is linear in both arguments.
 fn bilinear(
     cx: &Cx<'_>,
     [a, b, c, d]: &[Sym; 4],
@@ -250,7 +242,7 @@ fn negative(cx: &Cx<'_>, x: &Sym) -> FnResult<Sym> {
     map(cx, std::slice::from_ref(x), |e| -e[0])
 }
 
-/// A function with a complex argument.
+/// Calls a function that has a complex argument.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or the function has no form for complex numbers.
@@ -318,7 +310,6 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
 }
 
-/// A function of two arguments.
 fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let name = cx.name;
     let op = match name {
@@ -341,7 +332,7 @@ fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     binary(cx, op, a, b)
 }
 
-/// `a op b` with at least one complex operand.
+/// Computes `a op b` with at least one complex operand.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or complex numbers have no such operator.
@@ -364,7 +355,7 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     }
 }
 
-/// B A⁻¹ as the upper rows of a product of real matrices with four blocks each.
+/// Computes B A⁻¹ as the upper rows of a product of real matrices with four blocks each.
 fn right_division(cx: &Cx<'_>, [b, bi, a, ai]: &[Sym; 4]) -> FnResult<Sym> {
     let n = cx.square(a)?;
     let joined = |name, x: &Sym, y: &Sym| real(cx, name, &[x.clone(), y.clone()]);
@@ -388,7 +379,6 @@ fn prod(cx: &Cx<'_>, re: &Sym, im: &Sym) -> FnResult<Sym> {
     Ok(Sym::complex(a.into(), b.into()))
 }
 
-/// The discrete Fourier transform of columns, or of columns and rows, as products with constant matrices.
 fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnResult<Sym> {
     let dims = z[0].dims()?;
     let (rows, cols) = dims.leaf.extents();

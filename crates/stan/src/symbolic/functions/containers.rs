@@ -1,4 +1,4 @@
-//! Building, cutting and joining containers.
+//! Functions that build, cut and join containers.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::laplace;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("to_vector", |cx, args| {
         reshape(cx, &args[0], |n| Dims::leaf(Leaf::Vector(n)))
@@ -133,7 +133,6 @@ fn int(n: usize) -> Sym {
     Sym::Int(i32::try_from(n).unwrap_or(i32::MAX))
 }
 
-/// Converts a position counted from 1 to one from 0.
 fn position(cx: &Cx<'_>, x: &Sym) -> FnResult<usize> {
     let i = x.int()?;
     usize::try_from(i)
@@ -141,7 +140,7 @@ fn position(cx: &Cx<'_>, x: &Sym) -> FnResult<usize> {
         .and_then(|i| i.checked_sub(1))
         .ok_or_else(|| {
             cx.invalid(format!(
-                "index {i} is out of bounds, positions count from 1"
+                "index {i} is out of bounds; positions are numbered from 1"
             ))
         })
 }
@@ -155,7 +154,6 @@ fn reshape(cx: &Cx<'_>, x: &Sym, to: impl Fn(usize) -> Dims) -> FnResult<Sym> {
     with_dims(cx, x, dims)
 }
 
-/// The same elements in the same order with other extents.
 fn with_dims(cx: &Cx<'_>, x: &Sym, dims: Dims) -> FnResult<Sym> {
     match x {
         Sym::Flat(flat) if flat.is_table() => Ok(Sym::cells(dims, x.to_cells(cx.tape)?)),
@@ -293,7 +291,6 @@ fn append_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::joined(cx.tape, dims, all))
 }
 
-/// Rejects a container with these extents if it exceeds the limit.
 fn fits(cx: &Cx<'_>, extents: &[usize]) -> FnResult<()> {
     let elements = extents.iter().map(|n| *n as f64).product();
     check_bytes(cx.name, elements, 8, MAX_VALUE_BYTES)
@@ -380,7 +377,7 @@ fn segment(cx: &Cx<'_>, x: &Sym, from: usize, n: usize) -> FnResult<Sym> {
     x.pick(cx.tape, &index, to)
 }
 
-/// Rows and columns given as (first, count).
+/// Rows and columns are given as (first, count).
 fn block(
     cx: &Cx<'_>,
     x: &Sym,

@@ -17,7 +17,7 @@ pub type Binary = for<'g> fn(E<'g>, E<'g>) -> E<'g>;
 /// A scalar function of three arguments.
 pub type Ternary = for<'g> fn(E<'g>, E<'g>, E<'g>) -> E<'g>;
 
-/// Functions of one number.
+/// The functions of one number.
 pub const UNARY: &[(&str, Unary)] = &[
     ("Phi", |x| x.normal_cdf()),
     ("Phi_approx", phi_approx),
@@ -80,7 +80,7 @@ pub const UNARY: &[(&str, Unary)] = &[
     ("trunc", |x| x.op1(ElemOp::Trunc)),
 ];
 
-/// Functions of two numbers.
+/// The functions of two numbers.
 pub const BINARY: &[(&str, Binary)] = &[
     ("atan2", |y, x| y.op2(ElemOp::Atan2, x)),
     ("bessel_first_kind", |n, x| n.op2(ElemOp::BesselJ, x)),
@@ -136,7 +136,7 @@ pub const BINARY: &[(&str, Binary)] = &[
     ("rising_factorial", |x, n| factorial(x, n, 1.0)),
 ];
 
-/// Functions of three numbers.
+/// The functions of three numbers.
 pub const TERNARY: &[(&str, Ternary)] = &[
     ("fma", |x, y, z| x * y + z),
     ("inc_beta", inc_beta),
@@ -199,12 +199,12 @@ pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnRe
     Ok(Sym::flat(dims, result))
 }
 
-/// Cells as scalars.
+/// Converts cells to scalars.
 pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E<'g>> {
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// The other argument if one is not a number, as in C's `fmax` and `fmin`.
+/// If one argument is NaN, the result is the other one, as with C's `fmax` and `fmin`.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -214,24 +214,24 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// Above this value 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
+    /// The value above which 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
 }
 
-/// log x/(1 − x)
+/// Returns log(x/(1 − x)).
 pub fn logit(x: E<'_>) -> E<'_> {
     x.inv_logit_argument()
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
 
-/// Below this value, an incomplete gamma function equals the first term of its series.
+/// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// One of the regularised incomplete gamma functions from its logarithm, `op`. The logarithm has no slope at 0 and far
-/// from 0. In these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the
-/// function is flat.
+/// `op` is the logarithm of one of the regularised incomplete gamma functions. It has no slope at 0 and far from 0. In
+/// these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the function is
+/// flat.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -244,8 +244,7 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The regularised incomplete beta function from its logarithm. At 0 and 1, where the logarithm has no slope, the first
-/// term of its series is used.
+/// The logarithm has no slope at 0 and 1, where the first term of the function's series replaces it.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
@@ -260,12 +259,11 @@ fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     none.select(low, all.select(high, between))
 }
 
-/// Γ(x) from its logarithm; for x ≤ 0 by reflection.
 fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();
     }
-    // The side that is not selected gets a constant, because 0 times an infinite slope is NaN.
+    // The side that is not selected is a constant, because 0 times an infinite slope is NaN.
     let above = x.num(0.0).lt(x);
     let positive = above.select(x, x.num(1.0)).lgamma().exp();
     let below = above.select(x.num(-0.5), x);
@@ -273,8 +271,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// The product of n factors, of which the first is x and each later one is larger by a step. The numbers of factors are
-/// known.
+/// Multiplies n factors. The first is x, and each later one is larger by `step`. n must be known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
     let mut product = x.num(1.0);
@@ -287,7 +284,7 @@ fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     product
 }
 
-/// log Γ_k(x)
+/// Returns log Γ_k(x).
 pub fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
     let mut sum = x.num(0.25 * (k * k.saturating_sub(1)) as f64 * PI.ln());
     for j in 0..k {
@@ -296,17 +293,17 @@ pub fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
     sum
 }
 
-/// log B(a, b)
+/// Returns log B(a, b).
 pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
     a.op2(ElemOp::Lbeta, b)
 }
 
-/// log of the binomial coefficient
+/// Returns the log of the binomial coefficient.
 pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
     -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }
 
-/// x log y, or 0 if x is 0
+/// Returns x log y, or 0 if x is 0.
 pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
     if x.scalar() == Some(0.0) {
         return x;
@@ -319,7 +316,7 @@ pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
     }
 }
 
-/// log(eˣ − eʸ)
+/// Returns log(eˣ − eʸ).
 pub fn log_diff_exp<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
     if y.scalar() == Some(f64::NEG_INFINITY) {
         return x;

@@ -1,4 +1,4 @@
-//! Factorisations and powers of matrices, composed of operations that have derivatives.
+//! Computes factorisations and powers of matrices from operations that have derivatives.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::FnResult;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("determinant", determinant),
     ("eigenvalues_sym", |cx, args| {
@@ -89,7 +89,6 @@ struct Reflected<'g> {
     diagonal: Vec<E<'g>>,
 }
 
-/// Householder's reflections.
 fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     let (mut q, mut r) = (identity(cx, m), a);
     let mut diagonal = Vec::with_capacity(m.min(n));
@@ -114,7 +113,6 @@ fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     Reflected { q, r, diagonal }
 }
 
-/// Q and R with a diagonal that is not negative.
 fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     let (m, n) = cx.extents(a)?;
     let inner = if thin { m.min(n) } else { m };
@@ -147,7 +145,7 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// The product of the diagonal after reflections, each of which changes the sign.
+/// The determinant is the product of the diagonal after reflections, each of which changes the sign.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -165,8 +163,9 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// U, singular values and V, from the eigenvectors of the symmetric matrix with the off-diagonal blocks A and Aᵀ. The
-/// eigenvalues of that matrix are the singular values and their negatives. Small singular values remain accurate.
+/// Returns U, the singular values and V from the eigenvectors of the symmetric matrix with the off-diagonal blocks A
+/// and Aᵀ. The eigenvalues of that matrix are the singular values and their negatives. Small singular values remain
+/// accurate.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -191,7 +190,6 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     ))
 }
 
-/// Eigenvalues and eigenvectors of a real or complex matrix, or of a Hermitian one.
 fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     let [re, im] = a.as_complex();
     let n = cx.square(&re)?;
@@ -204,7 +202,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// The decompositions of a complex matrix; `None` for other functions.
+/// Computes a decomposition of a complex matrix. Returns `None` for other functions.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -233,7 +231,7 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// The same as [`svd`] of a complex matrix, from the Hermitian matrix whose off-diagonal blocks are A and Aᴴ.
+/// Uses the Hermitian matrix whose off-diagonal blocks are A and Aᴴ, as [`svd`] does.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;
@@ -262,8 +260,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Positions of the elements of a matrix in the square matrix with m + n rows: transposed below its diagonal, and
-/// unchanged above it.
+/// Returns the positions of the elements of a matrix in the square matrix with m + n rows. Below the diagonal they are
+/// transposed, and above it unchanged.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -276,14 +274,14 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Row positions of the last k eigenvectors, the last one first.
+/// Returns the positions of the elements `from .. from + rows` of the last k eigenvectors, the last vector first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
         .collect()
 }
 
-/// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ for a wide matrix, if the rank is full.
+/// Returns (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ for a wide matrix. The rank must be full.
 fn generalized_inverse(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (m, n) = cx.extents(&args[0])?;
     let a = cx.e(&args[0])?;
@@ -320,10 +318,10 @@ fn matrix_power(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(result.unwrap_or_else(|| identity(cx, n)), n, n))
 }
 
-/// Norms up to 2⁸ · 5 are halved until Padé's approximation is accurate.
+/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation is then accurate.
 const SQUARINGS: i32 = 8;
 
-/// Coefficients of Padé's approximation of degree 13 (Higham 2005).
+/// The coefficients of Padé's approximation of degree 13 (Higham 2005).
 const PADE: [f64; 14] = [
     64_764_752_532_480_000.0,
     32_382_376_266_240_000.0,
@@ -341,8 +339,7 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
-/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is unknown while the graph is built,
-/// so every matrix is scaled by the same rule.
+/// The norm is unknown while the graph is built, so every matrix is scaled by the same rule.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;

@@ -5,7 +5,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("gp_exp_quad_cov", exp_quad),
     ("gp_exponential_cov", |cx, args| {
@@ -30,16 +30,14 @@ pub const TABLE: &[(&str, Build)] = &[
     ("gp_periodic_cov", periodic),
 ];
 
-/// The squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
+/// Builds the squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
 ///
 /// # Errors
-/// See [`stationary`].
+/// Fails as [`stationary`] does.
 pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     stationary(cx, args, |d2| (-0.5 * d2).exp())
 }
 
-/// Points and their coordinates: The number of points, the number of coordinates of each, and the elements, point after
-/// point.
 fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
     let dims = x.dims()?;
     let n = dims.array.first().copied().unwrap_or(0);
@@ -59,9 +57,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// A kernel of the scaled squared distance. Its arguments are x, magnitude and length scale (one, or one for each
-/// coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude and does not use
-/// distances, because their square root has no derivative at 0.
+/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (one,
+/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is not
+/// computed from distances, because their square root has no derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
@@ -81,7 +79,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if n * m == 0 {
         return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
     }
-    // Only pairs below the diagonal when both sides are the same points.
+    // If both sides are the same points, only pairs below the diagonal are needed.
     let pairs: Vec<(usize, usize)> = (0..m)
         .flat_map(|j| (0..n).map(move |i| (i, j)))
         .filter(|(i, j)| cross || i > j)
@@ -111,7 +109,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if cross {
         return Ok(cx.matrix(values, n, m));
     }
-    // Element 0 is the diagonal, then the pairs.
+    // The diagonal is element 0, and the pairs follow.
     let all = cx.tape.concat(&[variance, values]);
     let mut position = vec![0_u32; n * n];
     for (at, (i, j)) in pairs.iter().enumerate() {
@@ -146,7 +144,7 @@ fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix((products + sigma.square()).repeat(n * m), n, m))
 }
 
-/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²); arguments x, (y,) magnitude, length scale, period.
+/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²), with the arguments x, optionally y, magnitude, length scale and period
 fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 5;
     let first = usize::from(cross);

@@ -1,4 +1,4 @@
-//! Linear algebra.
+//! Functions of linear algebra.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
@@ -6,10 +6,10 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Products whose left factor has at most this many elements, handled separately, are expanded.
+/// The largest left factor, in elements, for which a product is expanded if its elements are handled separately.
 const SMALL: usize = 16;
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("crossprod", |cx, args| {
         let (rows, cols) = cx.extents(&args[0])?;
@@ -157,7 +157,7 @@ fn fits(cx: &Cx<'_>, ok: bool, args: &[Sym]) -> FnResult<()> {
     Err(cx.mismatch(&args[args.len() - 2], &args[args.len() - 1]))
 }
 
-/// The identity matrix.
+/// Creates the identity matrix.
 pub fn identity<'g>(cx: &Cx<'g>, n: usize) -> E<'g> {
     let elements: Vec<f64> = (0..n * n).map(|at| f64::from(at / n == at % n)).collect();
     cx.tape.vector(&elements)
@@ -173,7 +173,8 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     Ok(cx.e(x)? * cx.tape.vector(&keep))
 }
 
-/// The lower Cholesky factor. A known matrix must be positive definite; otherwise the draw becomes NaN.
+/// Computes the lower Cholesky factor. A draw for which a matrix that depends on parameters is not positive definite
+/// becomes NaN.
 ///
 /// # Errors
 /// Fails if a known matrix is not symmetric or not positive definite.
@@ -203,7 +204,7 @@ pub fn cholesky<'g>(cx: &Cx<'g>, x: E<'g>, n: usize) -> FnResult<E<'g>> {
     }
 }
 
-/// A⁻¹ B with A = L Lᵀ.
+/// Returns A⁻¹ B with A = L Lᵀ.
 pub fn spd_solve<'g>(l: E<'g>, b: E<'g>, n: usize, cols: usize) -> E<'g> {
     l.tri_solve(l.tri_solve(b, n, cols, false), n, cols, true)
 }
@@ -223,7 +224,6 @@ fn tri_solve(cx: &Cx<'_>, l: &Sym, b: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// A row vector, a column vector, a number or a matrix.
 fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
     let leaf = match (row, column) {
         (true, true) => Leaf::Scalar,
@@ -234,7 +234,7 @@ fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
     Sym::flat(Dims::leaf(leaf), x)
 }
 
-/// The product of matrices and vectors.
+/// Multiplies matrices and vectors.
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -259,8 +259,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Σ aᵢ bᵢ without the structural zeros of a matrix (zeros in the data do not count). `structure` says which factors
-/// have zeros.
+/// Omits the structural zeros of a matrix from Σ aᵢ bᵢ. Zeros in the data do not count as structural. `structure` tells
+/// which of the two factors have structural zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
@@ -300,7 +300,7 @@ fn written_out(
     ))
 }
 
-/// A small matrix of scalars times a wide one: each row of the result is a sum of scaled rows.
+/// Each row of the result is a sum of scaled rows of the wide matrix.
 fn rows_written_out(
     cx: &Cx<'_>,
     a: &Sym,
@@ -329,7 +329,7 @@ fn rows_written_out(
     Ok(Sym::flat(Dims::leaf(leaf), by_row.transpose(n, m)))
 }
 
-/// A⁻¹ B
+/// Returns A⁻¹ B.
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -348,7 +348,7 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// B A⁻¹, from Aᵀ Xᵀ = Bᵀ
+/// Returns B A⁻¹, computed from Aᵀ Xᵀ = Bᵀ.
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -368,7 +368,7 @@ pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// diag(d) M, or M diag(d).
+/// Returns diag(d) M if `pre` is true, and M diag(d) otherwise.
 fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(m)?;
     let n = d.dims()?.size();
@@ -410,17 +410,15 @@ fn quad_form(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(shaped(x, cols, cols, vector, vector))
 }
 
-/// A sparse matrix in compressed rows.
 struct Sparse<'g> {
     rows: usize,
     cols: usize,
     values: E<'g>,
-    /// Row and column of each value, from 0.
+    /// The row and column of each value, from 0.
     entries: Vec<(usize, usize)>,
 }
 
-/// A sparse matrix, given by its numbers of rows and columns, its values, the column of each value, and the start of
-/// each row.
+/// The arguments are the numbers of rows and columns, the values, the column of each value, and the start of each row.
 fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let rows = args[0].size("the number of rows")?;
     let cols = args[1].size("the number of columns")?;
@@ -431,7 +429,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
         let entries = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
         entries
             .collect::<Result<_, _>>()
-            .map_err(|_| cx.invalid("entries count from 1"))
+            .map_err(|_| cx.invalid("entries are numbered from 1"))
     };
     let (columns, starts) = (known(&args[3])?, known(&args[4])?);
     let fits = starts.len() == rows + 1
@@ -451,7 +449,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     })
 }
 
-/// A sparse matrix times a vector, the last argument.
+/// The vector is the last argument.
 fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let Sparse {
         rows,
@@ -492,7 +490,7 @@ fn csr_to_dense(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(values.scatter(&index, rows * cols), rows, cols))
 }
 
-/// Values, columns and row starts of a matrix; elements that depend on parameters count as nonzero.
+/// Returns the values, columns and row starts of a matrix. Elements that depend on parameters count as nonzero.
 fn csr_extract(cx: &Cx<'_>, x: &Sym) -> FnResult<[Sym; 3]> {
     let (rows, cols) = cx.extents(x)?;
     let all = x.to_cells(cx.tape)?;

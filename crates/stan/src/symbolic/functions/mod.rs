@@ -1,4 +1,4 @@
-//! Library functions of values that depend on parameters, one table from name to builder.
+//! Library functions of values that depend on parameters, in tables from name to builder.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -31,22 +31,22 @@ use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult};
 
-/// A call being built.
+/// The context of a call that is being built.
 #[derive(Clone, Copy, Debug)]
 pub struct Cx<'g> {
-    /// Where.
+    /// The tape on which the call is recorded.
     pub tape: &'g Tape,
-    /// The function's name, for messages.
+    /// The name of the function, for messages.
     pub name: &'static str,
 }
 
 impl<'g> Cx<'g> {
-    /// A scalar constant.
+    /// Creates a scalar constant.
     pub fn num(&self, x: f64) -> E<'g> {
         self.tape.constant(x)
     }
 
-    /// All elements of a value.
+    /// Returns all elements of a value as one node.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -54,7 +54,7 @@ impl<'g> Cx<'g> {
         x.e(self.tape)
     }
 
-    /// All elements, separately.
+    /// Returns each element of a value separately.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -62,22 +62,22 @@ impl<'g> Cx<'g> {
         x.elements(self.tape)
     }
 
-    /// Whether elements of `x` should be handled separately.
+    /// Returns whether the elements of `x` should be handled separately.
     pub fn short(&self, x: &Sym) -> bool {
         x.is_short_table(self.tape)
     }
 
-    /// An error with the name of its function.
+    /// Creates an error that names this function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// A value outside the function's domain.
+    /// Creates the error for a value outside the function's domain.
     pub fn domain(&self, message: impl std::fmt::Display) -> FnError {
         FnError::domain(format!("{}: {message}", self.name))
     }
 
-    /// Two values of different sizes.
+    /// Creates the error for two values of different sizes.
     pub fn mismatch(&self, a: &Sym, b: &Sym) -> FnError {
         self.invalid(format!(
             "sizes do not match: {} and {}",
@@ -86,7 +86,7 @@ impl<'g> Cx<'g> {
         ))
     }
 
-    /// Rows and columns of a matrix or vector.
+    /// Returns the numbers of rows and columns of a matrix or vector.
     ///
     /// # Errors
     /// Fails for arrays.
@@ -99,7 +99,7 @@ impl<'g> Cx<'g> {
         }
     }
 
-    /// Extent of a square matrix.
+    /// Returns the extent of a square matrix.
     ///
     /// # Errors
     /// Fails if the matrix is not square.
@@ -112,7 +112,7 @@ impl<'g> Cx<'g> {
         }
     }
 
-    /// A matrix.
+    /// Wraps `e` as a matrix.
     pub fn matrix(&self, e: E<'g>, rows: usize, cols: usize) -> Sym {
         Sym::flat(Dims::leaf(Leaf::Matrix(rows, cols)), e)
     }
@@ -121,22 +121,22 @@ impl<'g> Cx<'g> {
 /// Builds the result of a function.
 pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 
-/// The builder of a function.
+/// Builds the result of a library function.
 #[derive(Clone, Copy)]
 pub enum Builder {
-    /// Of each element.
+    /// Applies to each element.
     Unary(elementwise::Unary),
     /// Applies to each pair of elements.
     Binary(elementwise::Binary),
     /// Applies to each triple of elements.
     Ternary(elementwise::Ternary),
-    /// Of whole values.
+    /// Applies to whole values.
     Whole(Build),
-    /// A constraining transform, or its inverse.
+    /// A constraining transform or its inverse.
     Transform(&'static str, Direction),
 }
 
-/// The builder of a library function, if it has one.
+/// Returns the builder of a library function, if it has one.
 pub fn find(name: &str) -> Option<Builder> {
     let unary = elementwise::UNARY
         .iter()
@@ -175,7 +175,7 @@ pub fn find(name: &str) -> Option<Builder> {
 }
 
 impl Builder {
-    /// The result for these arguments.
+    /// Builds the result for these arguments.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside the function's domain.

@@ -58,7 +58,7 @@ pub const TABLE: &[(&str, Build)] = &[
     ("transpose", |cx, args| transpose(cx, &args[0])),
 ];
 
-/// `a op b`
+/// Computes `a op b`.
 ///
 /// # Errors
 /// Fails if sizes do not fit.
@@ -98,7 +98,7 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     }
 }
 
-/// `op a`
+/// Computes `op a`.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.
@@ -113,13 +113,13 @@ pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
     }
 }
 
-/// `a'`
+/// Computes `a'`.
 ///
 /// # Errors
-/// Fails if `a` is neither vector nor matrix; the checker excludes it.
+/// Fails if `a` is neither a vector nor a matrix. The checker excludes this case.
 pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
     if let Some([re, im]) = a.parts() {
-        // Of complex matrices `'` is the transpose too, without conjugation.
+        // The transpose of a complex matrix is not conjugated.
         return Ok(Sym::complex(transpose(cx, &re)?, transpose(cx, &im)?));
     }
     let dims = a.dims()?;
@@ -143,7 +143,7 @@ pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
     Ok(Sym::flat(to, cx.e(a)?.transpose(rows, cols)))
 }
 
-/// `[a, b, …]`: a row vector, or a matrix of rows.
+/// Builds `[a, b, …]`: a row vector, or a matrix from its rows.
 ///
 /// # Errors
 /// Fails if rows have different sizes.
@@ -180,8 +180,7 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// `c ? a : b` for values of one shape, element by element. It keeps elements that are equal on
-/// both sides.
+/// Computes `c ? a : b` for values of one shape, element by element. Elements that are equal on both sides are kept.
 ///
 /// # Errors
 /// Fails if the shapes differ.

@@ -1,11 +1,11 @@
-//! Sorting: selects elements by their ranks, which are constant except where elements are equal.
+//! Sorts by selecting elements with their ranks. Ranks are constant except where elements are equal.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("rank", rank),
     ("sort_asc", |cx, args| sort(cx, &args[0], false)),
@@ -14,7 +14,6 @@ pub const TABLE: &[(&str, Build)] = &[
     ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
 ];
 
-/// Number of elements smaller than the given one.
 fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = args[0].dims()?.size();
     let s = args[1].size("the index")?;
@@ -25,12 +24,10 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// The n × n matrix whose element (k, i) is 1 if element i has rank k; equal elements keep their order.
-///
-/// # Errors
-/// Fails if it would be too large.
+/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. Fails if
+/// the matrix would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
-    /// Bytes per element, including intermediate values, for some draws at a time.
+    /// The memory per element in bytes, including intermediate values, for several draws at a time.
     const BYTES: usize = 128;
     let elements = (n as f64).powi(2);
     check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;

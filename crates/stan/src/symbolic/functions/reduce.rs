@@ -6,7 +6,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::error::{FnResult, check_terms, check_three_two};
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("hypergeometric_2F1", |cx, args| {
         hypergeometric(cx, &args[..2], &args[2..3], &args[3])
@@ -72,7 +72,7 @@ pub const TABLE: &[(&str, Build)] = &[
 fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
     let counts = above.iter().chain(below).map(|x| x.dims());
     let count: usize = counts.map(|dims| Ok(dims?.size())).sum::<FnResult<_>>()?;
-    // Second derivatives are by every pair of numbers.
+    // There is a second derivative for every pair of numbers.
     check_terms(cx.name, (count as f64).powi(2))?;
     let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
         let parts: Vec<_> = all
@@ -88,7 +88,7 @@ fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResul
     Ok(cx.tape.concat(&all).hypergeometric(p, q).into())
 }
 
-/// Σ xᵢ
+/// Returns Σ xᵢ.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.
@@ -107,7 +107,6 @@ fn prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(tree(&x, &|a, b| a * b).into())
 }
 
-/// Combines at least one value by halves.
 fn tree<'g>(x: &[E<'g>], join: &dyn Fn(E<'g>, E<'g>) -> E<'g>) -> E<'g> {
     if x.len() == 1 {
         return x[0];
@@ -128,7 +127,7 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// The variance, computed from differences to the first element, so that the variance of equal elements is exactly 0.
+/// Uses differences from the first element, so that the variance of equal elements is exactly 0.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -147,7 +146,7 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// The standard deviation. It has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
+/// The standard deviation has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
 /// Stan.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
@@ -188,7 +187,7 @@ fn extreme(cx: &Cx<'_>, args: &[Sym], largest: bool) -> FnResult<Sym> {
     Ok(if largest { x.max() } else { -(-x).max() }.into())
 }
 
-/// log Σ exp of scalars.
+/// Returns log Σ exp of scalars.
 pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     match x {
         [] => cx.num(f64::NEG_INFINITY),
@@ -202,7 +201,7 @@ pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     }
 }
 
-/// log Σ exp of the elements of a container.
+/// Returns log Σ exp of the elements of a container.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.
@@ -286,7 +285,7 @@ fn cumulative_sum(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::flat(dims, cx.e(&args[0])?.cumsum()))
 }
 
-/// Σ xᵢ yᵢ
+/// Returns Σ xᵢ yᵢ.
 ///
 /// # Errors
 /// Fails if the sizes differ.
@@ -314,7 +313,7 @@ fn squared_distance<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<E<'g>> {
     Ok((cx.e(&args[0])? - cx.e(&args[1])?).square().sum())
 }
 
-/// Dot products of the rows, or columns, of two matrices.
+/// Returns the dot products of the rows of two matrices if `rows_wise` is true, and of their columns otherwise.
 fn by_line(cx: &Cx<'_>, x: &Sym, y: &Sym, rows_wise: bool) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(x)?;
     if cx.extents(y)? != (rows, cols) {

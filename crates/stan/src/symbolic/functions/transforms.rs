@@ -15,11 +15,11 @@ use crate::value::error::FnResult;
 pub enum Direction {
     /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.
     Constrain,
-    /// `_unconstrain`
+    /// `_unconstrain`.
     Free,
 }
 
-/// The transform and direction in a function's name.
+/// Splits a function's name into transform and direction.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// Names of the transforms of whole values. Transforms of single elements have bounds among their arguments.
+/// The transforms of whole values, by name. Transforms of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -58,7 +58,7 @@ const NAMES: &[(&str, Transform)] = &[
     ("cov_matrix", Transform::CovMatrix),
 ];
 
-/// The value of a transform's function, and the log-Jacobian.
+/// Returns the value of a transform's function, and the log-Jacobian.
 ///
 /// # Errors
 /// Fails if sizes or bounds do not fit.
@@ -130,7 +130,8 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Extents of a constrained value from those of its coordinates, with the value and the log-Jacobian.
+/// Returns the constrained value, the log-Jacobian, and the extents of the value, which follow from the extents of its
+/// coordinates.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -165,8 +166,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Coordinates of a constrained value, with their extents. For draws that violate the constraint they are undefined or
-/// NaN.
+/// Returns the coordinates of a constrained value, with their extents. They are undefined or NaN for draws that violate
+/// the constraint.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -226,7 +227,6 @@ fn freed<'g>(
     Ok((to, free, zero))
 }
 
-/// Rows of the lower triangle with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
@@ -246,7 +246,7 @@ fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     l.tape.concat(&parts)
 }
 
-/// The coordinates of canonical partial correlations, row by row or column by column, from a Cholesky factor.
+/// The coordinates are row by row, or column by column if `by_column` is true.
 fn partial_correlations<'g>(cx: &Cx<'g>, l: E<'g>, n: usize, by_column: bool) -> E<'g> {
     let mut found = vec![vec![cx.num(0.0); n]; n];
     for (i, row) in found.iter_mut().enumerate().skip(1) {

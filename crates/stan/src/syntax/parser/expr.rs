@@ -1,4 +1,4 @@
-//! Expressions, by operator precedence.
+//! Parses expressions by operator precedence.
 
 use super::super::ast::{Call, Expr, ExprKind, Index, InfixOp, PrefixOp};
 use super::super::token::TokenKind;
@@ -6,7 +6,6 @@ use super::{Failed, MAX_HEIGHT, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Binding powers, from loose to tight.
 const TERNARY: u8 = 1;
 const OR: u8 = 2;
 const AND: u8 = 3;
@@ -46,12 +45,11 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
-/// Number of operations in a sum, or in one chain of `&&` or `||`, after which a new part begins. Code that visits
+/// The number of operations in a sum, or in one chain of `&&` or `||`, after which a new part begins. Code that visits
 /// expressions is recursive, so ten thousand terms must not be nested ten thousand levels deep. Sums of reals are then
 /// rounded like sums of such parts.
 const PART: u32 = 100;
 
-/// The parsed part of a long chain.
 #[derive(Default)]
 struct Parts {
     list: Vec<Expr>,
@@ -59,7 +57,6 @@ struct Parts {
     op: Option<(InfixOp, Span)>,
 }
 
-/// The operator that joins the parts of a chain, if this operator may end a part.
 fn part_ends(op: InfixOp) -> Option<InfixOp> {
     match op {
         InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),
@@ -73,7 +70,7 @@ impl Parser<'_> {
         self.expr_above(0)
     }
 
-    /// An expression without comparisons, logical operators or `?:`, as bounds are: `>` ends it.
+    /// Parses an expression without comparisons, logical operators or `?:`. It is for bounds, which `>` ends.
     pub(super) fn bound_expr(&mut self) -> Parsed<Expr> {
         self.expr_above(SUM)
     }
@@ -150,7 +147,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parts of a long chain as a tree with logarithmic height.
+    /// The tree of the parts has logarithmic height.
     fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
         let Some((op, op_span)) = parts.op else {
             return Err(Failed);
@@ -229,7 +226,7 @@ impl Parser<'_> {
         Ok(base)
     }
 
-    /// Whether the number here is `.2`, a component of a tuple.
+    /// Whether the number here is a component of a tuple, such as `.2`.
     fn is_component(&self) -> bool {
         let text = self.text(self.span());
         text.starts_with('.') && text[1..].bytes().all(|b| b.is_ascii_digit())
@@ -267,7 +264,6 @@ impl Parser<'_> {
         Ok(Index::Between(first, self.expr()?))
     }
 
-    /// Expressions with commas between, up to a closing token that is not consumed.
     pub(super) fn exprs(&mut self, close: TokenKind) -> Parsed<Vec<Expr>> {
         let mut out = Vec::new();
         if self.peek() == close {
@@ -281,7 +277,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The call of the name that the caller has consumed; `(` is next.
+    /// The caller has consumed the name, and `(` is next.
     pub(super) fn call(&mut self, name: super::Ident) -> Parsed<(Call, Span)> {
         let open = self.bump().span;
         let mut args = Vec::new();

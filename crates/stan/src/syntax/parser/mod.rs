@@ -1,7 +1,7 @@
-//! Tokens to a syntax tree, by recursive descent.
+//! Parses tokens to a syntax tree, by recursive descent.
 //!
 //! The parser always returns a tree. A statement that cannot be parsed is reported and replaced by an error node, and
-//! parsing continues after it. Nesting is limited, so that the parser and every later walk may be recursive.
+//! parsing continues after it. The nesting is limited, so that the parser and all later stages may be recursive.
 
 mod expr;
 mod stmt;
@@ -12,19 +12,19 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{SourceFile, Span};
 
-/// Largest nesting depth of statements, types and parentheses.
+/// The largest nesting depth of statements, types and parentheses.
 pub const MAX_DEPTH: u32 = 200;
-/// Largest length of a chain of operators; `a + b + c` has length 2.
+/// The largest length of a chain of operators. `a + b + c` has length 2.
 pub const MAX_HEIGHT: u32 = 400;
-/// Number of syntax errors beyond which further reports are not useful.
+/// The number of syntax errors after which further reports are not useful.
 const MAX_ERRORS: usize = 30;
 
-/// Already reported.
+/// Parsing failed, and the error has been reported.
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a token list that ends with [`TokenKind::Eof`]: a program or, with `functions`, the content of its block of
-/// functions, as in `*.stanfunctions` files.
+/// Parses a list of tokens that ends with [`TokenKind::Eof`] as a program. If `functions` is true, the tokens are the
+/// content of a block of functions, as in `*.stanfunctions` files.
 pub fn parse(
     tokens: &[Token],
     files: &[SourceFile],
@@ -66,7 +66,6 @@ impl<'a> Parser<'a> {
         self.tokens[self.at].span
     }
 
-    /// The end of the last consumed token.
     fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -102,7 +101,6 @@ impl<'a> Parser<'a> {
         Err(Failed)
     }
 
-    /// The next token, as messages name it.
     fn found(&self) -> String {
         match self.peek() {
             TokenKind::Eof => "the end of the program".to_owned(),
@@ -138,7 +136,6 @@ impl<'a> Parser<'a> {
         self.unexpected(kind.describe())
     }
 
-    /// Expects the bracket that closes `open`.
     fn close(&mut self, kind: TokenKind, open: Span) -> Parsed<Span> {
         if self.peek() == kind {
             return Ok(self.bump().span);
@@ -147,7 +144,7 @@ impl<'a> Parser<'a> {
         self.fail(Diagnostic::error(Code::Syntax, self.span(), message).also(open, "opened here"))
     }
 
-    /// One level deeper. The caller returns with [`Parser::leave`].
+    /// The caller must call [`Parser::leave`] afterwards.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
@@ -171,7 +168,6 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A name being declared.
     fn new_name(&mut self, what: &str) -> Parsed<Ident> {
         if self.peek() == TokenKind::Ident {
             return Ok(self.ident());
@@ -186,7 +182,6 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("the name of {what}"))
     }
 
-    /// The current identifier.
     fn ident(&mut self) -> Ident {
         let span = self.bump().span;
         Ident {
@@ -195,7 +190,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The block whose header starts here.
     fn block_header(&self) -> Option<BlockKind> {
         use TokenKind::*;
         let kind = match (self.peek(), self.peek_at(1)) {
@@ -287,7 +281,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Statements up to the `}` of a block whose `{` is consumed.
+    /// The `{` of the block has been consumed.
     fn statements(&mut self, open: Span) -> Vec<Stmt> {
         let mut out = Vec::new();
         loop {
@@ -305,7 +299,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Declarations of the data or parameters block.
     fn declarations(&mut self, open: Span, kind: BlockKind) -> Vec<Stmt> {
         let mut statements = self.statements(open);
         statements.retain(|statement| match &statement.kind {
@@ -368,7 +361,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// After an error in a function, skips past its body, or past the `;` of a declaration.
     fn skip_function(&mut self, start: usize) {
         let mut braces = 0usize;
         self.at = start;

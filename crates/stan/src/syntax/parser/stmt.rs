@@ -1,4 +1,4 @@
-//! Statements and declarations.
+//! Parses statements and declarations.
 
 use super::super::ast::{Decl, Expr, ExprKind, InfixOp, Message, Stmt, StmtKind, Truncation};
 use super::super::token::TokenKind;
@@ -6,11 +6,10 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Largest number of branches of a chain of `else if`, which are nested once they are checked.
+/// The branches become nested when they are checked.
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
-    /// One statement, or several declarations that share a type; after an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let start = self.at;
         let start_span = self.span();
@@ -26,10 +25,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the beginning of the next statement: past a `;` or a closed `{ … }`, or to the end of the block.
+    /// The next statement begins after a `;` or a closed `{ … }`, or the block ends.
     fn skip_statement(&mut self, start: usize) {
         let mut braces = 0usize;
-        // Braces already consumed since the statement began.
+        // Braces may already have been consumed since the statement began.
         for token in &self.tokens[start..self.at] {
             match token.kind {
                 TokenKind::LBrace => braces += 1,
@@ -92,7 +91,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The body of a loop or a branch: one statement; declarations of several variables become a block.
+    /// The body is one statement. Declarations of several variables become a block.
     fn body(&mut self) -> Parsed<Box<Stmt>> {
         let mut list = Vec::new();
         self.statement_list(&mut list)?;
@@ -144,7 +143,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `real x[3]`: reported, and understood.
     fn old_array(
         &mut self,
         start: Span,
@@ -368,7 +366,6 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    /// `target += e;`
     fn increment(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.bump().span;
         if self.peek() != TokenKind::PlusAssign {
@@ -385,7 +382,6 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Statements that begin with an expression: assignments, `~`, calls.
     fn expression_statement(&mut self) -> Parsed<StmtKind> {
         use TokenKind as T;
         let target = self.expr()?;

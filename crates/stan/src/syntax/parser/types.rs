@@ -1,4 +1,4 @@
-//! Types: with sizes in declarations, without in function signatures.
+//! Parses types: with sizes in declarations, and without in function signatures.
 
 use super::super::ast::{BaseType, Expr, SizedType, Transform, UnsizedBase, UnsizedType};
 use super::super::token::TokenKind;
@@ -6,7 +6,6 @@ use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Number of sizes in brackets after a type: least and most.
 fn size_counts(base: &BaseType) -> (usize, usize) {
     use BaseType::*;
     match base {
@@ -18,7 +17,6 @@ fn size_counts(base: &BaseType) -> (usize, usize) {
 }
 
 impl Parser<'_> {
-    /// `array[n] vector<lower=0>[m]`, up to the name.
     pub(super) fn sized_type(&mut self) -> Parsed<SizedType> {
         self.nested(Self::sized_type_inner)
     }
@@ -77,7 +75,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `int[3] x`, which was never valid Stan, but which users often try.
+    /// Reports a type such as `int[3] x`. It was never valid Stan, but users often try it.
     fn old_array_type(&mut self, start: Span) -> Parsed<()> {
         let element = self.text(start.to(self.last_span())).to_owned();
         let open = self.bump().span;
@@ -228,7 +226,6 @@ impl Parser<'_> {
         }
     }
 
-    /// A type of a function's argument or result.
     pub(super) fn unsized_type(&mut self) -> Parsed<UnsizedType> {
         self.nested(Self::unsized_type_inner)
     }
@@ -273,7 +270,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of dimensions of `array[,]`; 0 if there is none.
+    /// Returns the number of dimensions of `array[,]`, or 0 if there is no array.
     fn unsized_dimensions(&mut self) -> Parsed<usize> {
         use TokenKind as T;
         if !self.eat(T::Array) {
@@ -298,7 +295,7 @@ impl Parser<'_> {
         Ok(depth)
     }
 
-    /// `tuple(…)`. The type to which it belongs starts at `start`.
+    /// The whole type, including its array dimensions, starts at `start`.
     fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
         use TokenKind as T;
         self.bump();
@@ -320,7 +317,6 @@ impl Parser<'_> {
         Ok(UnsizedBase::Tuple(parts))
     }
 
-    /// The error of a type with a constraint, such as `simplex`.
     fn constrained_type<T>(&mut self) -> Parsed<T> {
         let word = self.text(self.span());
         let plain = if word.contains("matrix") || word.starts_with('c') {
@@ -334,7 +330,6 @@ impl Parser<'_> {
         self.fail(diagnostic)
     }
 
-    /// Fails at sizes or constraints after the type that starts at `start`.
     fn no_sizes(&mut self, start: Span) -> Parsed<()> {
         use TokenKind as T;
         if self.peek() == T::LBracket {

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Generates expressions.
 
 use super::{Generator, Kind};
 
@@ -34,7 +34,6 @@ const SMOOTH: &[&str] = &[
     "cosh_of",
 ];
 
-/// Functions of two numbers.
 const PAIRS: &[&str] = &[
     "fmin(#, #)",
     "fmax(#, #)",
@@ -60,7 +59,6 @@ const PAIRS: &[&str] = &[
     "if_pair(#)",
 ];
 
-/// Reals of a vector, `#`.
 const REDUCED: &[&str] = &[
     "sum(#)",
     "mean(#)",
@@ -88,7 +86,6 @@ const REDUCED: &[&str] = &[
     "to_matrix(#, 1, N)[1, 2]",
 ];
 
-/// Reals of a matrix, `#`.
 const OF_MATRIX: &[&str] = &[
     "sum(#)",
     "trace(#)",
@@ -106,7 +103,7 @@ const OF_MATRIX: &[&str] = &[
     "sum(inverse(add_diag(tcrossprod(tanh(#)), 1)))",
 ];
 
-/// Vectors: `#` is a vector, `@` a matrix, `$` a real.
+/// Expressions for vectors: `#` is a vector, `@` a matrix, `$` a real.
 const VECTORS: &[&str] = &[
     "softmax(#)",
     "log_softmax(#)",
@@ -163,7 +160,6 @@ const VECTORS: &[&str] = &[
     "append_row(append_row(#[3:3], #[1:1]), #[2:2])",
 ];
 
-/// Matrices, with the same placeholders.
 const MATRICES: &[&str] = &[
     "(@ + @)",
     "(@ * $)",
@@ -198,7 +194,7 @@ const MATRICES: &[&str] = &[
     "(tanh(@) / add_diag(tcrossprod(tanh(@)), 1))",
 ];
 
-/// Ints: `#` is an int, `$` a real.
+/// Expressions for ints: `#` is an int, `$` a real.
 const INTS: &[&str] = &[
     "($ > $)",
     "(# && !#)",
@@ -223,7 +219,6 @@ const INTS: &[&str] = &[
 ];
 
 impl Generator {
-    /// An index from 1 to N.
     pub(super) fn index(&mut self) -> String {
         if let Some(name) = self.loops.last().cloned()
             && self.below(2) == 0
@@ -241,7 +236,7 @@ impl Generator {
             .filter(|v| v.kind == kind && (v.data || !self.only_data))
             .map(|v| v.name.clone())
             .collect();
-        // The newest and most interesting ones are last.
+        // The newest and most interesting names are last.
         if !names.is_empty() && self.below(6) > 0 {
             let (i, j) = (self.below(names.len()), self.below(names.len()));
             return names[i.max(j)].clone();
@@ -353,7 +348,7 @@ impl Generator {
         }
     }
 
-    /// A variable of this kind; the data block has one.
+    /// The data block has a variable of every kind.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -413,7 +408,6 @@ impl Generator {
         }
     }
 
-    /// A template with `#` replaced by expressions of `kind`, `@` by matrices, `$` by reals.
     fn replace(&mut self, template: &str, kind: Kind, depth: usize) -> String {
         let mut out = String::new();
         for mark in template.chars() {
@@ -438,7 +432,6 @@ impl Generator {
     }
 }
 
-/// A call whose argument is in the domain.
 fn smooth(name: &str, inner: &str) -> String {
     match name {
         "expm1_of" => format!("expm1(tanh({inner}))"),

@@ -1,4 +1,4 @@
-//! Random valid programs, for tests of every stage.
+//! Generates random valid programs, for tests of every stage.
 //!
 //! Vectors have length `N` and matrices are `N` by `N`, so the programs also run: with [`DATA`], all sizes agree and
 //! all indices are in range. Arguments that must be positive numbers or probabilities are such values.
@@ -28,7 +28,7 @@ const HEADER: &str = "data {
 }
 ";
 
-/// Functions that every program has. The first arguments of generated functions bear the names of data.
+/// The first arguments of generated functions have the names of data.
 const FUNCTIONS: &str = "  real blend(real a, real b) { return inv_logit(a) * b; }
   vector blend(vector a, real b) { return inv_logit(a) * b; }
   vector shift(vector v, data real d) { return v + d; }
@@ -83,7 +83,6 @@ impl Kind {
     }
 }
 
-/// The declared types of parameters, with the kind of their value.
 const PARAMETERS: &[(&str, Kind)] = &[
     ("real", Kind::Real),
     ("real<lower=0>", Kind::Real),
@@ -118,7 +117,7 @@ const PARAMETERS: &[(&str, Kind)] = &[
     ("tuple(real<lower=0>, vector[N])", Kind::Pair),
 ];
 
-/// A valid program, determined by the seed.
+/// Returns a valid program that depends only on the seed.
 pub fn program(seed: u64) -> String {
     let mut generator = Generator {
         state: seed,
@@ -135,20 +134,15 @@ struct Variable {
     name: String,
     kind: Kind,
     writable: bool,
-    /// Whether it cannot depend on parameters.
+    /// Whether the value certainly does not depend on parameters.
     data: bool,
 }
 
-/// The block of a statement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Block {
-    /// In the model block.
     Model,
-    /// In generated quantities.
     Generated,
-    /// In a function that returns a real.
     Function,
-    /// Elsewhere.
     Other,
 }
 
@@ -158,12 +152,10 @@ struct Generator {
     functions: Vec<String>,
     fresh: usize,
     loops: Vec<String>,
-    /// Whether expressions must not depend on parameters.
     only_data: bool,
 }
 
 impl Generator {
-    /// SplitMix64.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -198,7 +190,6 @@ impl Generator {
         });
     }
 
-    /// The variables of the data block, or arguments with the same names.
     fn add_data(&mut self, data: bool) {
         for (name, kind) in [
             ("N", Kind::Int),
@@ -264,7 +255,6 @@ impl Generator {
         out
     }
 
-    /// A function of the data, two reals and a vector.
     fn function(&mut self, out: &mut String) {
         let name = format!("f{}", self.functions.len() + 1);
         out.push_str(&format!(
@@ -331,7 +321,7 @@ impl Generator {
             self.add(&name, kind, false, false);
         }
         if self.below(4) == 0 {
-            // Ints may be declared inside of a block only.
+            // Ints may be declared only inside a block.
             out.push_str("  {\n");
             self.statements(out, 2, 3, Block::Other);
             out.push_str("  }\n");

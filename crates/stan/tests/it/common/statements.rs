@@ -1,9 +1,9 @@
-//! Declarations and statements.
+//! Generates declarations and statements.
 
 use super::{Block, Generator, Kind};
 
-/// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1,
-/// `c` category. One for all or one for each outcome.
+/// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1, `c`
+/// category. An argument is either one number for all outcomes, or one number for each.
 const DENSITIES: &[(&str, &str)] = &[
     ("normal", "rrp"),
     ("cauchy", "rrp"),
@@ -37,7 +37,6 @@ const DENSITIES: &[(&str, &str)] = &[
     ("neg_binomial_2_log", "irp"),
 ];
 
-/// Statements over whole vectors: `#` is a vector, `@` a matrix, `$` a real.
 const WHOLE: &[&str] = &[
     "# ~ multi_normal(#, add_diag(tcrossprod(tanh(@)), 1))",
     "# ~ multi_normal_cholesky(#, cholesky_decompose(add_diag(tcrossprod(tanh(@)), 1)))",
@@ -107,7 +106,6 @@ impl Generator {
         self.vars.truncate(kept);
     }
 
-    /// An expression that depends on data only.
     fn known(&mut self, kind: Kind, depth: usize) -> String {
         let before = std::mem::replace(&mut self.only_data, true);
         let text = self.expr(kind, depth);
@@ -115,7 +113,6 @@ impl Generator {
         text
     }
 
-    /// A condition: more often than not on data.
     fn condition(&mut self) -> String {
         match self.below(3) {
             0 => self.expr(Kind::Int, 2),
@@ -219,7 +216,6 @@ impl Generator {
         }
     }
 
-    /// A template with its marks replaced.
     fn fill(&mut self, template: &str) -> String {
         let mut line = String::new();
         for mark in template.chars() {
@@ -233,7 +229,6 @@ impl Generator {
         line
     }
 
-    /// A density of one number or of `N`.
     fn density(&mut self) -> String {
         let (name, kinds) = DENSITIES[self.below(DENSITIES.len())];
         let many = self.below(2) == 0;
@@ -357,7 +352,6 @@ impl Generator {
         out.push_str(&format!("{pad}{line};\n"));
     }
 
-    /// Two index ranges of one length.
     pub(super) fn ranges(&mut self) -> (&'static str, &'static str) {
         const RANGES: &[(&str, &str)] = &[
             ("1:2", "2:3"),

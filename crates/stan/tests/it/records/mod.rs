@@ -1,5 +1,5 @@
-//! Programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against the
-//! program on the records of the batch alone, and refusals.
+//! Tests programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against
+//! the program on the records of the batch alone, and refusals.
 
 mod ways;
 
@@ -22,7 +22,6 @@ fn read(path: &Path, name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap_or_else(|_| "{}".into())
 }
 
-/// Deterministic numbers of modest size.
 fn number(k: usize) -> f64 {
     0.8 * (k as f64 * 0.737_373 + 0.21).sin()
 }
@@ -84,7 +83,6 @@ fn records_of(lowered: &LoweredRecords) -> RecordGraph {
     RecordGraph::new(&lowered.prior, &lowered.likelihood, Execution::default())
 }
 
-/// Prior plus whole likelihood, compared with the density of the whole program.
 fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), String> {
     let whole = lower(model, LowerOptions::default()).map_err(|e| e.to_string())?;
     let whole = GraphDensity::new(&whole.graph, Execution::default());
@@ -107,8 +105,8 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
-/// The likelihood as a function of linear predictors, if it has this form, against the likelihood of a batch; its
-/// width.
+/// Compares the likelihood as a function of linear predictors, if it has this form, with the likelihood of a batch.
+/// Returns its width.
 fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     let records = records_of(lowered);
     let Some(linear) = records.linear() else {
@@ -179,7 +177,6 @@ fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     Ok(Some(linear.width()))
 }
 
-/// The `int`s of data that may count records.
 fn counts(model: &BoundModel) -> Vec<String> {
     let program = model.program();
     program
@@ -194,8 +191,8 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
     format!("{}: {error}", model.program().location(error.span))
 }
 
-/// Every program of the corpus by every variable that could be its number of records: if prior and likelihood separate,
-/// they add up to the density; otherwise Jensen gives the reason.
+/// Tries every program of the corpus with every variable that could be its number of records. If prior and likelihood
+/// separate, they must add up to the density. Otherwise Jensen must give the reason.
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
     let paths = corpus::folders_with("model.stan");
@@ -277,14 +274,13 @@ fn apart(model: &BoundModel, count: &str) -> LoweredRecords {
         .unwrap_or_else(|error| panic!("{}", refusal(model, &error)))
 }
 
-/// Categories in a loop, counted by transformed data.
+/// The outcomes are categories in a loop, and transformed data contain their number.
 #[test]
 fn transformed_data_may_count_the_records() {
     let model = model("alli_categorical");
     check_whole(&model, &apart(&model, "N")).expect("prior and likelihood add up");
 }
 
-/// Refused programs, with the line and a word of the reason.
 #[test]
 fn programs_whose_records_interact_say_where() {
     for (name, count, line, reason) in [
@@ -297,7 +293,7 @@ fn programs_whose_records_interact_say_where() {
             "dyes_variance_components",
             "SAMPLES",
             4,
-            "no data have the size",
+            "no data variable has the size",
         ),
         ("kidscore_interaction", "kid_score", 4, "not a single `int`"),
     ] {
@@ -314,7 +310,6 @@ fn programs_whose_records_interact_say_where() {
     assert!(error.message.contains("count the records: `N`"), "{error}");
 }
 
-/// The data of some records: everything with an element for each of them, cut.
 fn subset(data: &str, count: &str, batch: &[u32]) -> String {
     let mut data: Value = serde_json::from_str(data).expect("JSON");
     let records = data[count].as_u64().expect("a number of records") as usize;
@@ -361,7 +356,7 @@ fn a_batch_is_the_program_on_its_records() {
             gradients: vec![0.0; dim * LANES],
             products: vec![0.0; dim * LANES],
         };
-        // An earlier batch shows that the program binds the right one.
+        // An earlier batch tests that the program binds the right one.
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
         records.batch_value_grad(&mut ws, &[2], z, &mut found.values, gradients);
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
@@ -390,7 +385,6 @@ fn a_batch_is_the_program_on_its_records() {
     }
 }
 
-/// Lane l with record l alone, against batches of one record at all lanes.
 fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     let (dim, pairs) = (z.rows(), [2, 0, 2]);
     let mut ws = records.workspace(LANES, 1);
@@ -416,7 +410,6 @@ fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     }
 }
 
-/// Groups of records at separate points add up to their batches.
 #[test]
 fn groups_add_gradients_and_products() {
     let model = model("hearts_zero_inflated");
@@ -452,7 +445,6 @@ fn groups_add_gradients_and_products() {
     assert_eq!(differs(&product, &products), None);
 }
 
-/// The support of a batch includes every coordinate that its gradient changes.
 #[test]
 fn the_support_of_a_batch_is_where_its_gradient_is() {
     let model = model("radon_intercept_centred");

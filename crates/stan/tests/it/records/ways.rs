@@ -1,8 +1,7 @@
-//! One model in every form that separates, and programs whose records interact.
+//! Lists one model in every form that separates, and programs whose records interact.
 
 use super::*;
 
-/// Data that the programs below choose from.
 fn data() -> String {
     let n = 9;
     let reals = |from: usize| -> Vec<f64> { (0..n).map(|k| number(k + from)).collect() };
@@ -35,7 +34,6 @@ fn program(functions: &str, model: &str) -> String {
     )
 }
 
-/// One program for each form of a likelihood.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
@@ -252,7 +250,6 @@ fn every_way_of_writing_comes_apart() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Jensen refuses all other interactions of records, and names their location.
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [

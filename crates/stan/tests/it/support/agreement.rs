@@ -1,4 +1,4 @@
-//! Whether the evaluators agree on the log density of a program, and derivatives with differences.
+//! Checks that the evaluators agree on the log density of a program, and that derivatives agree with differences.
 
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable};
 use jensen_graph::scalar::node_values;
@@ -15,7 +15,7 @@ pub enum Outcome {
     Agreed,
     /// Both evaluators rejected every point.
     Rejected,
-    /// Both refuse the data, or the program for all parameters.
+    /// Both evaluators refuse the data, or the program for all parameters.
     Refused,
     /// Lowering reports an unsupported construct.
     Unsupported,
@@ -25,10 +25,9 @@ pub enum Outcome {
 
 const LANES: usize = 5;
 
-/// Relative to the value, and to the possible change of the value by rounding in the program itself.
+/// The tolerance, relative to the value and to the possible change of the value by rounding in the program itself.
 const TOLERANCE: f64 = 1e-8;
 
-/// Standard normal enough, from a seed.
 fn noise(state: &mut u64) -> f64 {
     let mut sum = -6.0;
     for _ in 0..12 {
@@ -43,7 +42,7 @@ fn noise(state: &mut u64) -> f64 {
 /// Compares the evaluators on a program with its data at random points.
 ///
 /// # Errors
-/// With what differs.
+/// Describes the difference if the evaluators differ.
 pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
     let model = match bind(source, data) {
         Ok(model) => model,
@@ -138,12 +137,13 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Whether rounding determines the value: a comparison of numbers that are equal except for rounding, or intermediate
-/// numbers so large (perhaps infinite in a branch that is not taken) that added numbers are lost.
+/// Whether rounding determines the value. It does if the program compares numbers that are equal except for rounding,
+/// or if intermediate numbers are so large (perhaps infinite in a branch that is not taken) that added numbers are
+/// lost.
 fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     let nodes = node_values(graph, &[z]);
     let large = 1e6 * value.map_or(1.0, |v| v.abs().max(1.0));
-    // Whole numbers are counts and truth values, without rounding errors.
+    // Whole numbers are counts and truth values, which have no rounding errors.
     let tie = |x: f64, y: f64| {
         (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1.0)
             && !(x.fract() == 0.0 && y.fract() == 0.0)
@@ -169,7 +169,6 @@ fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     })
 }
 
-/// The interpreter's finite log density.
 fn value(model: &BoundModel, z: &[f64]) -> Option<f64> {
     model
         .log_density(z, true, false)
@@ -177,7 +176,6 @@ fn value(model: &BoundModel, z: &[f64]) -> Option<f64> {
         .filter(|x| x.is_finite())
 }
 
-/// Generated quantities must not panic.
 fn generate(model: &BoundModel, z: &[f64]) {
     let mut out = Vec::new();
     if model
@@ -189,7 +187,8 @@ fn generate(model: &BoundModel, z: &[f64]) {
     }
 }
 
-/// The change of the value when the point moves by a few rounding errors; infinite if the value ceases to exist.
+/// Returns the change of the value when the point moves by a few rounding errors. It is infinite if the value becomes
+/// undefined.
 fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     let mut most: f64 = 0.0;
     for sign in [1.0, -1.0] {
@@ -207,7 +206,7 @@ fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     100.0 * most
 }
 
-/// The gradient along one random direction against differences, if those of two widths agree.
+/// Compares the gradient along one random direction with differences, if the differences of two widths agree.
 fn differences(
     model: &BoundModel,
     z: &[f64],
@@ -242,7 +241,6 @@ fn differences(
     Ok(())
 }
 
-/// A Hessian-vector product against differences of gradients.
 fn second(density: &GraphDensity, z: &[f64], state: &mut u64) -> Result<(), String> {
     let dim = z.len();
     let mut workspace = density.workspace(1);

@@ -1,15 +1,15 @@
-//! The model corpus: one folder a model.
+//! Reads the model corpus, which has one folder per model.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The folder of all models.
+/// Returns the folder of all models.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
-/// The folders of the corpus that hold this file, in order.
+/// Returns the folders of the corpus that contain this file, in order.
 pub fn folders_with(file: &str) -> Vec<PathBuf> {
     fn search(folder: &Path, file: &str, found: &mut Vec<PathBuf>) {
         let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -36,7 +36,7 @@ pub struct Model {
     pub source: String,
     /// The data as JSON.
     pub data: String,
-    /// Reference values.
+    /// The reference values.
     pub oracle: Value,
 }
 

@@ -1,4 +1,4 @@
-//! Data for tests, read from JSON values.
+//! Reads data for tests from JSON values.
 #![allow(dead_code)] // Not every test file uses everything.
 
 pub mod agreement;
@@ -84,7 +84,7 @@ impl Node {
 }
 
 impl JsonData {
-    /// The entries of a JSON object.
+    /// Parses the entries of a JSON object.
     pub fn parse(text: &str) -> JsonData {
         let value: Value = serde_json::from_str(text).expect("JSON");
         let entries = value.as_object().expect("an object");
@@ -103,7 +103,7 @@ impl DataSource for JsonData {
     }
 }
 
-/// A program without errors.
+/// Parses a program, which must not have errors.
 pub fn program(source: &str) -> Arc<Program> {
     let checked = check(source, "model.stan", &NoIncludes);
     match checked.program {
@@ -112,12 +112,12 @@ pub fn program(source: &str) -> Arc<Program> {
     }
 }
 
-/// A program with its data.
+/// Binds a program to its data.
 pub fn bind(source: &str, data: &str) -> Result<BoundModel, Box<EvalError>> {
     Interpreter::default().bind(program(source), &JsonData::parse(data), &mut |_| {})
 }
 
-/// The numbers of a JSON list.
+/// Returns the numbers of a JSON list.
 pub fn numbers(value: &Value) -> Vec<f64> {
     value
         .as_array()
@@ -127,7 +127,7 @@ pub fn numbers(value: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// |a − b| relative to |b|, or absolute below 1.
+/// Returns |a − b| relative to |b|, or to 1 if |b| is smaller.
 pub fn error(a: f64, b: f64) -> f64 {
     (a - b).abs() / b.abs().max(1.0)
 }
