@@ -127,7 +127,7 @@ fn operations_agree_with_plain_rust() {
             for simd in Simd::available() {
                 for (op, (got, want)) in simd.run(AllOps { a, b }).iter().zip(&want).enumerate() {
                     for (g, w) in got.iter().zip(want) {
-                        // The payloads and signs of NaN are not specified.
+                        // The payload and the sign of a NaN are not specified.
                         let same = g.to_bits() == w.to_bits() || g.is_nan() && w.is_nan();
                         assert!(
                             same,
