@@ -15,8 +15,8 @@ pub(super) struct Pair {
     nodes: &'static [f64],
     /// The coefficients of the stages: row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// The weights of the more accurate solution, or `None` if the last stage is evaluated at this solution, which then
-    /// has the same weights as that stage.
+    /// The weights of the more accurate solution, or `None` if they equal the weights of the last stage, so that the
+    /// last stage is the end of the step.
     weights: Option<&'static [f64]>,
     errors: &'static [f64],
     /// The weights of a second, coarser error estimate, if there is one. With the finer estimate e and the coarser
