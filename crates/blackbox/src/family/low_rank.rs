@@ -91,7 +91,7 @@ impl Woodbury {
         self.precision[i] - dot(self.row(i), self.row(i))
     }
 
-    /// Computes `Σ⁻¹ X` for X of d × columns, row-major.
+    /// Computes `Σ⁻¹ X` for a d × `columns` matrix X in row-major order.
     fn solve(&self, x: &[f64], columns: usize) -> Vec<f64> {
         let d = self.precision.len();
         let r = self.w.len() / d;
@@ -151,7 +151,7 @@ impl Family for LowRank {
         source: NoiseSource,
         _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
-        // Zero factors are a saddle point, unlike small random factors.
+        // Factors of zero would be a saddle point, but small random factors are not.
         let (dim, rank) = (self.dim, self.rank);
         let mut omega = self.diagonal(mean, log_sd);
         let mut noise = vec![0.0; dim * rank];
@@ -218,7 +218,7 @@ impl Family for LowRank {
             let change = quadratic + 2.0 * dot(&sdu[row.clone()], &su[row]);
             out[d + i] += 2.0 * direction[d + i] * woodbury.diagonal(i) / p - change / p;
         }
-        // d(Σ⁻¹U) = Σ⁻¹ (dU − dΣ Σ⁻¹ U).
+        // This uses d(Σ⁻¹U) = Σ⁻¹ (dU − dΣ Σ⁻¹ U).
         let (mut ut_su, mut dut_su) = (vec![0.0; r * r], vec![0.0; r * r]);
         for i in 0..d {
             let s = &su[i * r..(i + 1) * r];

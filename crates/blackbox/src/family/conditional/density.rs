@@ -251,7 +251,7 @@ impl Family for Conditional {
             for (g, x) in globals.iter_mut().zip(&pass.x) {
                 g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);
             }
-            // Solves with Aᵀ for the gradient g, from the last row to the first.
+            // Computes A⁻ᵀ g from the last row to the first.
             for i in (0..k).rev() {
                 let pivot = omega[self.element(i, i)];
                 globals[i].iter_mut().for_each(|g| *g /= pivot);
