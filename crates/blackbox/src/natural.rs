@@ -75,7 +75,7 @@ const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// The ratio of successive gains above which the gain that remains is attributed to the noise of the averages.
+/// The ratio of a gain to the previous gain above which the noise of the averages is assumed to dominate.
 const PROGRESS: f64 = 0.6;
 
 const SLOWEST: f64 = 0.95;

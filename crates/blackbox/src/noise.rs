@@ -98,13 +98,13 @@ impl NoiseSource {
         self.seed
     }
 
-    /// Returns the instruction set of the kernels.
+    /// Returns the SIMD level of the kernels.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Fills `out` (`rows × lanes`) with standard normals. The numbers of a lane depend only on (seed, purpose,
-    /// iteration, index of the lane, row).
+    /// Fills the `rows × lanes` matrix `out` with standard normal numbers. The numbers in a lane depend only on the
+    /// seed, the purpose, the iteration, the index of the lane and the row.
     pub fn fill(
         &self,
         purpose: NoisePurpose,
@@ -120,7 +120,7 @@ impl NoiseSource {
         );
     }
 
-    /// Writes uniform numbers in (0, 1), one per row, for one lane.
+    /// Writes uniform random numbers in (0, 1) for one lane, one number per row.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
@@ -141,10 +141,10 @@ impl NoiseSource {
         );
     }
 
-    /// Generates `lanes` normal numbers with matched moments, where `lanes` is even. The second half is the negative of
-    /// the first, so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the
-    /// identity. With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample
-    /// average then has the same optimum as the expectation.
+    /// Generates normal numbers with matched moments for an even number of `lanes`. The second half of the lanes is the
+    /// negative of the first half, so odd moments vanish. If there are at least four lanes per row, the matrix of
+    /// second moments is exactly the identity. If there are fewer, the second moment of each row is exactly 1. For a
+    /// Gaussian target, the sample average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

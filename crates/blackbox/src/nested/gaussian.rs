@@ -24,8 +24,9 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// The largest share of a Gaussian's weight that may be at other points than the mass, if the mass counts as nearly
-/// Gaussian. With a share of half, the remaining errors would be as large as the errors that are corrected.
+/// The largest total variation distance between the weights of the Gaussian and those of the mass at which the mass
+/// counts as nearly Gaussian. At a distance of one half, the remaining errors would be as large as the errors that are
+/// corrected.
 const ELSEWHERE: f64 = 0.25;
 
 /// Computes the Gaussian whose log density is the least-squares quadratic fit of the log mass. Returns its exact

@@ -8,12 +8,12 @@ use crate::approximation::{Draws, LoadError};
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// A temperature between the widened approximation and the posterior.
+/// One temperature on the path between the widened approximation and the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TemperatureStep {
     /// The inverse temperature.
     pub beta: f64,
-    /// The effective share of the particles when they are reweighted to this temperature.
+    /// The effective share of the particles after they are reweighted to this temperature.
     pub share: f64,
     /// The mean acceptance rate of the transitions at this temperature.
     pub acceptance: f64,
@@ -21,10 +21,11 @@ pub struct TemperatureStep {
     pub moves: usize,
 }
 
-/// A stationary phase of transitions at the posterior.
+/// A stationary phase of transitions at the temperature of the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// The number of recorded transitions. One unrecorded transition precedes every four recorded ones.
+    /// The number of recorded transitions. For every four recorded transitions, one unrecorded transition precedes the
+    /// phase.
     pub transitions: usize,
     /// The step size in standard deviations.
     pub step_size: f64,
