@@ -60,7 +60,7 @@ pub struct AdviSettings {
     pub grad_samples: usize,
     /// The number of draws per estimate of the bound.
     pub elbo_samples: usize,
-    /// The step-size scale η, or `None` to adapt it.
+    /// The step-size scale η, or `None` to choose it by adaptation.
     pub eta: Option<f64>,
     /// The number of iterations for which each candidate for η is tried.
     pub adapt_iterations: u64,
@@ -320,7 +320,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// Requests a certificate after every ten evaluations if matched draws show no gain since the last check.
+    /// Every ten evaluations, requests a certificate if matched draws show no gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

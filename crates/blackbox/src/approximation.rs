@@ -194,8 +194,8 @@ impl Approximation {
     /// approximation of one of Jensen's families.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has
-    /// another name or another number of parameters.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation. Also fails if the
+    /// family has another name or another number of parameters.
     pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;

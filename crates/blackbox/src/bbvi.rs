@@ -39,7 +39,7 @@ pub struct BbviSettings {
     pub window: u64,
     /// Whether the candidate of a segment is the average of its iterates. Otherwise the candidate is the last iterate.
     pub average: bool,
-    /// The number of draws per comparison of candidates.
+    /// The number of draws on which two candidates are compared.
     pub judges: usize,
     /// The tolerance for the remaining improvement of the ELBO, in nats.
     pub tolerance: f64,

@@ -51,7 +51,7 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
-/// The sequence of starts and families as one algorithm.
+/// The starts and the fits of the families, as one algorithm.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,

@@ -16,7 +16,8 @@ use crate::records::Prepared;
 pub struct Beginning<'a, D: TwiceDifferentiable> {
     /// The density over all data.
     pub density: &'a D,
-    /// The records of the density, prepared for the fit, if the method [requests](MethodSettings::batch) them.
+    /// The records of the density, prepared for the fit. They are present if the method
+    /// [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
@@ -58,7 +59,7 @@ pub trait MethodSettings: Copy {
     /// Checks that all settings are within their ranges.
     ///
     /// # Errors
-    /// Fails with a sentence that names the setting, its value and its range.
+    /// Fails with a sentence that contains the setting, its value and its range.
     fn validate(&self) -> Result<(), SettingError>;
 
     /// Returns the number of draws whose derivatives in `dim` coordinates the method keeps in memory at the same time.
@@ -75,7 +76,7 @@ pub trait MethodSettings: Copy {
     }
 }
 
-/// The settings of a method that does not delegate to another method.
+/// The settings of a method that fits families itself, without delegating to another method.
 pub trait Fitting: MethodSettings {
     /// The state of the method between iterations.
     type State: MethodState + Snapshot + 'static;

@@ -103,7 +103,7 @@ pub enum RecordError {
         /// The number of bytes that the estimator `joint-svrg` needs, if it is a remedy.
         svrg: Option<u64>,
     },
-    /// An invalid number, such as no draws or a weight outside its interval.
+    /// A number in the request is invalid, for example because there are no draws or a weight is outside its interval.
     Setting(String),
 }
 
@@ -173,7 +173,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// Fails with a sentence that names the first setting that is not positive and finite.
+/// Fails with a sentence that contains the first setting that is not positive and finite.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(SettingError::new(format!(

@@ -56,12 +56,12 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Returns whether too many draws are outside the support, or any log density is NaN.
+    /// Returns whether too many draws are outside the support, or whether any log density is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
 
-    /// Returns the estimated divergence KL(q‖p) in nats: the importance-weighted bound minus the plain bound.
+    /// Returns the estimated divergence KL(q‖p) in nats, which is the importance-weighted bound minus the ELBO.
     pub fn divergence(&self) -> f64 {
         self.importance_bound.mean - self.elbo.mean
     }

@@ -54,7 +54,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns whether several starts precede the method.
+            /// Returns whether the method is preceded by several starts.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*

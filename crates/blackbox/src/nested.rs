@@ -5,7 +5,7 @@
 //!
 //! For given global parameters, Laplace's method computes the log mass over the local parameters from their mode and
 //! the Hessian at the mode. The result is exact if the local parameters are Gaussian. If the local parameters are
-//! independent conditional on the global parameters, quadrature replaces Laplace's method at the points below. Newton
+//! independent conditional on the global parameters, quadrature replaces Laplace's method at the drawn points. Newton
 //! steps with finite differences find the mode of the mass as a function of the global parameters. This mode exists
 //! even for a funnel, whose density has no mode. From there, the method repeatedly draws points from a widened Gaussian
 //! over the global parameters. The masses at these points serve as weights, from which the Gaussian receives the mean

@@ -24,7 +24,7 @@ const CHEAP: usize = 2;
 
 /// The relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats. The
 /// first number is the tolerance per nat, and the second number is the largest tolerance. Far from the optimum, the
-/// model itself is no more accurate than that.
+/// model itself is no more accurate than the largest tolerance.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
 const KEPT: usize = 1 << 22;
@@ -155,7 +155,7 @@ impl Newton {
         let mut gradient = vec![0.0; trial.len()];
         let value = objective.value_gradient(&trial, &mut gradient);
         let observed = self.value - value;
-        // Differences below the rounding error of the objective carry no information.
+        // Differences below the rounding error of the objective contain no information.
         let rounding = 1e-13 * (1.0 + self.value.abs());
         let ratio = if solution.predicted <= rounding && observed.abs() <= 10.0 * rounding {
             1.0

@@ -91,7 +91,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Returns whether all values are the defaults. Files omit a default policy.
+    /// Returns whether all values are the defaults. A default policy is omitted from files.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

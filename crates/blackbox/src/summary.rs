@@ -1,4 +1,4 @@
-//! The mean, standard deviation and quantiles of draws.
+//! Summaries of draws by their mean, standard deviation and quantiles.
 
 use jensen_math::order::quantile;
 use serde::{Deserialize, Serialize};

@@ -167,7 +167,7 @@ mod tests {
             let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{z} {other}: {a}, not {b}");
             near(Scale::Identity.beside(z, other), z - other);
             near(Scale::Log.beside(z, other), z.exp() / other.exp() - 1.0);
-            // The reference is the share of the nearer bound at `other`.
+            // The value is measured as its distance from the bound that is nearer at `other`.
             let side = if other > 0.0 { -1.0 } else { 1.0 };
             let share = |z: f64| logistic(side * z);
             near(Scale::Logit.beside(z, other), share(z) / share(other) - 1.0);

@@ -128,7 +128,7 @@ pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64
             t[(start - 1) * n + start] = Complex64::ZERO;
         }
         let shift = match steps % 10 {
-            // If the shifts cycle, use a shift of another kind (LAPACK's zlahqr).
+            // If the shifts cycle, the iteration uses a shift of another kind, as in LAPACK's zlahqr.
             0 => t[last * n + last] + 0.75 * t[(last - 1) * n + last].norm(),
             _ => wilkinson(&t, n, last),
         };
@@ -485,7 +485,7 @@ mod tests {
         )
     }
 
-    /// The cycle makes the shifts stall. The last matrix does not have a full set of eigenvectors.
+    /// These matrices make the shifts cycle, and the last matrix does not have a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =

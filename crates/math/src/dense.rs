@@ -36,7 +36,7 @@ impl Error for NotPositiveDefinite {}
 /// triangle of `a`.
 ///
 /// # Errors
-/// Fails if a pivot is not finite or not above `least` times its diagonal element. With `least = 0` the function
+/// Fails if a pivot is not finite or does not exceed `least` times its diagonal element. With `least = 0` the function
 /// accepts every matrix that has a factor in exact arithmetic. It then also accepts some matrices that have no factor,
 /// because rounding errors are about 1e-16 times the diagonal element.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {

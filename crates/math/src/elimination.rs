@@ -8,8 +8,8 @@
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
 
-/// The factors `P A = L U` of an `n × n` matrix in each of many lanes. The solutions for a singular matrix are not
-/// finite. The solutions are NaN if the matrix or the right-hand side is not finite.
+/// The factors `P A = L U` of one `n × n` matrix per lane. The solutions for a singular matrix are not finite. The
+/// solutions are NaN if the matrix or the right-hand side is not finite.
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,

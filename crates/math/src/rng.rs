@@ -1,4 +1,5 @@
-//! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
+//! Counter-based random numbers. Every number is a function of the seed, the purpose, the iteration, the lane and the
+//! position.
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). One Philox block maps the seed, the purpose and the iteration
 //! to a key, and the lane and the position form the counter for this key. Draws share no state, so the numbers do not
@@ -220,7 +221,7 @@ pub fn fill_normals(
 /// determines how many further draws are needed.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
-/// [`fill_normals`]. A stream repeats after 2^34 numbers of 32 bits.
+/// [`fill_normals`]. A stream repeats itself after 2^34 numbers of 32 bits.
 #[derive(Clone, Debug)]
 pub struct Stream {
     key: [u32; 2],

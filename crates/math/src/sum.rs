@@ -42,7 +42,7 @@ impl CompensatedSum {
         } else {
             (x - t) + self.sum
         };
-        // An infinite sum has no rounding error. Without this test it would become NaN.
+        // An infinite sum has no rounding error. Without this test, the sum would become NaN.
         if error.is_finite() {
             self.error += error;
         }

@@ -150,7 +150,8 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Minibatch methods with many records use fewer draws than the settings request.
+/// Returns the number of draws for the evaluation. Minibatch methods with many records use fewer draws than the
+/// settings request.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

@@ -45,7 +45,7 @@ const BESIDE: f64 = 0.5;
 pub struct FamilyFault {
     /// The name of the family.
     pub family: FamilyName,
-    /// The method of [`Family`] that returned the wrong value.
+    /// The method of [`Family`] that returned a wrong value.
     pub map: &'static str,
     /// The index of the wrong value in the output of the method.
     pub index: usize,

@@ -115,7 +115,7 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
     /// in `student_t=4`.
     fn name(&self) -> FamilyName;
 
-    /// Returns the dimension d of the draws.
+    /// Returns the number d of coordinates of the draws.
     fn dim(&self) -> usize;
 
     /// Returns the space on which the family is defined.

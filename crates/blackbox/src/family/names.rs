@@ -120,7 +120,7 @@ families! {
     /// Gaussians in which the local parameters have a sparse precision, and in which their means, scales and regression
     /// coefficients depend on the global parameters.
     Conditional => "conditional",
-    /// Mixtures of at most this number of Gaussians with arbitrary covariances.
+    /// Mixtures of at most this number of Gaussians with unrestricted covariances.
     Mixture {
         /// The largest number of components.
         components = 8

@@ -135,7 +135,7 @@ fn push_and_pull_are_the_derivative_and_its_transpose() {
             .sum();
         assert!((left - right).abs() < 1e-12 * (1.0 + left.abs()));
 
-        // At a fixed gradient, the derivative of the pull is the second-order term.
+        // At a fixed gradient, the derivative of `pull` is the second-order term.
         let (up, down) = (
             pull(&moved(&omega, &direction, h)),
             pull(&moved(&omega, &direction, -h)),

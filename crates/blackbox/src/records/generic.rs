@@ -38,7 +38,8 @@ pub trait DoublyStochastic: Sync {
         out: &mut [f64],
     ) -> f64;
 
-    /// Adds `Σ ∇f̃(w; n, εₙ)` to `at_noise` and `Σ E_ξ ∇f̃(w; n, ξ)` to `expected`.
+    /// Adds `Σ ∇f̃(w; n, εₙ)` to `at_noise` and `Σ E_ξ ∇f̃(w; n, ξ)` to `expected`. Both sums are over the records of
+    /// the batch.
     fn add_surrogate(
         &self,
         w: &[f64],
@@ -53,7 +54,7 @@ pub trait DoublyStochastic: Sync {
 /// The settings of [`Generic`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenericSettings {
-    /// The estimator: `naive`, `cv`, `joint` or `joint-svrg`.
+    /// The gradient estimator, which is `naive`, `cv`, `joint` or `joint-svrg`.
     pub estimator: RecordEstimator,
     /// The optimiser.
     pub optimiser: Optimiser,

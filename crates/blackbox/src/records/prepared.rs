@@ -24,7 +24,7 @@ impl<'a> Prepared<'a> {
     /// Prepares the records of a density for minibatches of `batch` records.
     ///
     /// # Errors
-    /// Fails if there are no records, or if `batch` is not from one to the number of records.
+    /// Fails if there are no records, or if `batch` is zero or exceeds the number of records.
     pub fn new(
         records: ErasedRecords<'a>,
         batch: usize,

@@ -63,7 +63,7 @@ impl<D: RecordDensity> Subsampled<D> {
     /// Creates a density with minibatches of `batch` records, which are selected by the streams of `source`.
     ///
     /// # Errors
-    /// Fails if there are no records, or if `batch` is not from one to the number of records.
+    /// Fails if there are no records, or if `batch` is zero or exceeds the number of records.
     pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {

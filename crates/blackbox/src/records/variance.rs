@@ -17,7 +17,7 @@ use crate::reduce::{axpy, dot};
 /// The settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
-    /// The number of iterations between two analyses.
+    /// The number of iterations between two measurements of the variances.
     pub every: u64,
     /// The number of pairs of a batch and a draw from which each variance is estimated.
     pub samples: usize,
@@ -29,7 +29,7 @@ pub struct VarianceSettings {
 pub struct Variances {
     /// The total variance `V_{B,ε}[g]`.
     pub total: Estimate,
-    /// The variance `V_B[E_ε g]` after integrating out the draws.
+    /// The variance `V_B[E_ε g]` that remains after integrating out the draws.
     pub subsampling: Estimate,
     /// The variance `V_ε[E_B g]` after averaging over all records. The average over the records is exact.
     pub monte_carlo: Estimate,

@@ -1,4 +1,4 @@
-//! The state of a refinement as plain data.
+//! The state of a refinement in the form of plain data.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};

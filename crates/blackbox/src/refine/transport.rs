@@ -165,8 +165,8 @@ impl TransportMap {
     }
 
     /// Returns the map as two lists of numbers. The first list contains the transforms of single rows. The second list
-    /// starts with the number of rows in the conditional map and the number of global parameters among them, followed by
-    /// the conditional map itself.
+    /// starts with the number of rows in the conditional map and the number of global parameters among them, followed
+    /// by the conditional map itself.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];

@@ -45,8 +45,8 @@ const FAR_DRAWS: usize = 1024;
 /// The smallest share of the gain predicted by a noisy gradient that a step is assumed to achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// The standard error of the ELBO, relative to the predicted gain of a step, above which the current scales reach too
-/// far into the tails, even near an optimum.
+/// The standard error of the ELBO, relative to the predicted gain of a step, above which the current scales are assumed
+/// to reach too far into the tails. This limit also applies near an optimum.
 const WILD: f64 = 10.0;
 
 const RETREAT_DRAWS: usize = 128;

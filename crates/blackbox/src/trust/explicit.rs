@@ -52,7 +52,8 @@ struct Sums {
     found: Explicit,
     /// The sum of `εᵢεⱼ` over the pairs of draws.
     square: Vec<f64>,
-    /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, and of εᵢεⱼ.
+    /// Sums of squares and products: the squares of `cross`, the squares of `logs`, the products of `logs` with εᵢεⱼ,
+    /// and the squares of εᵢεⱼ.
     squares: [Vec<f64>; 4],
     kept: usize,
 }

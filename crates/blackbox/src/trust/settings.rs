@@ -178,7 +178,7 @@ impl MethodSettings for TrustSettings {
     }
 }
 
-/// The settings of TrustVI on minibatches of records.
+/// The settings of TrustVI with minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
     /// The settings of TrustVI itself.

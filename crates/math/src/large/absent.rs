@@ -12,7 +12,7 @@ impl Number for f64 {}
 
 impl Number for Complex64 {}
 
-/// A number of rows that no matrix has.
+/// A number of rows that no matrix reaches.
 pub const LARGE: usize = isize::MAX as usize;
 
 /// Callers never reach these functions in a build without the feature `large`.

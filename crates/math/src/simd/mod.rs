@@ -98,7 +98,7 @@ pub trait F64x8:
     /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Returns the largest integer that is not above the number.
+    /// Returns the largest integer that does not exceed the number.
     fn floor(self) -> Self;
 
     /// Returns the nearest integer, with ties to even.
@@ -154,10 +154,10 @@ pub trait F64x8:
     /// Returns whether the sign bit is set. This is true for -0 and for negative NaN.
     fn is_sign_negative(self) -> Self::Mask;
 
-    /// Returns the lanes that are true in both masks.
+    /// Returns the mask of lanes that are true in both masks.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// Returns the lanes that are true in either mask.
+    /// Returns the mask of lanes that are true in at least one of the masks.
     fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
     /// Returns the opposite mask.
@@ -181,7 +181,7 @@ pub trait F64x8:
         Self::mask_bits(a) == 0xff
     }
 
-    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` in the other lanes.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// Returns the sum of the lanes, added in the fixed order `((0+4) + (2+6)) + ((1+5) + (3+7))`.
@@ -417,7 +417,7 @@ crate::simd_fn! {
     }
 }
 
-/// Compiles a function over [`F64x8`](crate::simd::F64x8) lanes once for every instruction set.
+/// Compiles a function over [`F64x8`](crate::simd::F64x8) lanes for every instruction set.
 ///
 /// `fn NAME, POINTER = <V, …>(arguments) -> Output { body }` defines
 /// - `NAME(simd, arguments) -> Output`, which selects the instance for `simd` and calls it, and

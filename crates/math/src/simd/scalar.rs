@@ -19,7 +19,7 @@ pub type ElementLanes = ArrayLanes<1>;
 #[cfg(not(target_arch = "x86_64"))]
 pub type ElementLanes = ScalarLanes;
 
-/// Whether multiply-add is one instruction on every processor of the compilation target.
+/// Whether a fused multiply-add is a single instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Tests of every operation on every level against plain Rust.
+//! Tests that compare every operation on every SIMD level with plain Rust.
 
 use super::{F64x8, Kernel, LANES, Simd, SimdError};
 

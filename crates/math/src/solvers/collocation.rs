@@ -46,11 +46,11 @@ impl Collocation {
 
     fn new(s: usize) -> Collocation {
         let nodes = nodes(s);
-        // The moments are Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
+        // The moment equations are Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
         let vandermonde: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(nodes[at / s].powi((at % s) as i32), 0.0))
             .collect();
-        // Column j of the system has the powers of node j.
+        // Column j of the system contains the powers of node j.
         let powers = Factor::of(vandermonde, s);
         let weights = |moment: &dyn Fn(i32) -> f64| -> Vec<f64> {
             let mut x: Vec<Complex64> = (0..s as i32)
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn stages_integrate_polynomials() {
-        // A⁻¹ maps the integrals of a polynomial of degree below s at the nodes to its values at the nodes.
+        // For polynomials of degree below s, A⁻¹ maps the integrals at the nodes to the values at the nodes.
         for s in [3, 5] {
             let method = Collocation::with(s);
             for degree in 0..s as i32 {

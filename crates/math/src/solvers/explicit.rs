@@ -1,4 +1,4 @@
-//! Steps of explicit Runge-Kutta pairs over lanes.
+//! Steps of explicit Runge-Kutta pairs for many lanes at once.
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
@@ -269,10 +269,10 @@ pub(super) struct Explicit<'a> {
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// The errors of an attempt, and the zeros to which the step adds them.
+    /// The errors of an attempted step. They are computed by adding weighted rates to `nothing`, which contains zeros.
     errors: Vec<f64>,
     nothing: Vec<f64>,
-    /// The coarser errors in units of the tolerance.
+    /// The coarser errors, divided by the tolerance.
     coarse: Vec<f64>,
     units: Vec<f64>,
     largest: Vec<f64>,

@@ -1,5 +1,5 @@
-//! Solvers for ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives
-//! of the computed solution.
+//! Solvers for ordinary differential equations, systems of equations and integrals over lanes. The derivatives are
+//! exact derivatives of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,7 +42,7 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated. All rows have one number per lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable: one row of times, or the rows of a quadrature node.
+    /// The independent variable. It is one row of times, or the rows of a quadrature node.
     pub clock: &'a [f64],
     /// The states of all copies, one copy after another.
     pub states: &'a [f64],
@@ -52,7 +52,7 @@ pub struct Point<'a> {
     pub lanes: usize,
 }
 
-/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated lane by lane.
+/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated separately for each lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
@@ -82,7 +82,7 @@ pub trait System {
         1
     }
 
-    /// Returns the instruction set of the solver's own arithmetic.
+    /// Returns the SIMD level of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }

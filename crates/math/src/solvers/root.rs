@@ -10,8 +10,8 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// The share of ‖f‖² that a Newton step may leave before rounding is assumed to limit the step. Near a root of any
-/// order, a Newton step leaves a smaller share.
+/// The ratio of ‖f‖² after a Newton step to ‖f‖² before it above which rounding is assumed to limit the step. Near a
+/// root of any order, the ratio is smaller.
 const SHARPER: f64 = 0.25;
 
 const SHORTEST: f64 = 1e-6;

@@ -51,7 +51,7 @@ impl Trajectory {
         self.fronts.push(front.who.clone());
     }
 
-    /// Stores the stages if `must` is set or memory allows.
+    /// Stores an attempted step. Its stages are stored if `must` is set or if memory allows.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
         if !take.contains(&true) {
             return;

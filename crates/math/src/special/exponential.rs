@@ -8,7 +8,7 @@ pub fn inv_logit(x: f64) -> f64 {
     (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
 }
 
-/// Returns `log(p / (1 - p))`, or NaN outside `[0, 1]`.
+/// Returns `log(p / (1 - p))`, or NaN for `p` outside `[0, 1]`.
 pub fn logit(p: f64) -> f64 {
     super::one(crate::vmath::logit, p)
 }

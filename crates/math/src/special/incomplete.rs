@@ -149,8 +149,8 @@ pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The function is as
-/// accurate as [`gamma_p`].
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The accuracy is
+/// the same as for [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
 }

@@ -477,7 +477,7 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
         return Jet::constant(-LN_2);
     }
     let freedom = Jet::parameter(nu, 0);
-    // Twice the smaller tail is the incomplete beta function at ν / (ν + z²).
+    // At ν / (ν + z²), the incomplete beta function is twice the smaller tail.
     let t = freedom.ln() + -2.0 * libm::log(z.abs());
     let (down, up) = (libm::exp(-t.value), libm::exp(t.value));
     let (x, y) = (1.0 / (1.0 + down), 1.0 / (1.0 + up));

@@ -14,7 +14,7 @@ pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)
 }
 
-/// Returns the inverse of [`erfc`], or NaN outside `[0, 2]`.
+/// Returns the inverse of [`erfc`], or NaN for arguments outside `[0, 2]`.
 pub fn inv_erfc(x: f64) -> f64 {
     -inv_phi(0.5 * x) * FRAC_1_SQRT_2
 }
@@ -40,7 +40,7 @@ pub fn log_phi_scaled(x: f64) -> f64 {
     one(vmath::log_phi_scaled, x)
 }
 
-/// Returns the inverse of [`phi`], or NaN outside `[0, 1]`.
+/// Returns the inverse of [`phi`], or NaN for `p` outside `[0, 1]`.
 pub fn inv_phi(p: f64) -> f64 {
     one(vmath::inv_phi, p)
 }

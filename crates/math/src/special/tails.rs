@@ -60,7 +60,7 @@ fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
 /// The logarithm of the share of the largest contribution below which a contribution is negligible.
 const NOTHING: f64 = -42.0;
 
-/// Returns the logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
+/// Returns the logarithm of the skew normal distribution function with shape `a` at `z`.
 pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     if z.is_nan() || a.is_nan() {
         return f64::NAN;

@@ -59,8 +59,8 @@ fn legal(x: f64, w: f64) -> bool {
     x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
 }
 
-/// Returns the logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves
-/// this interval through 0, or NaN for `x <= 0`.
+/// Returns the logarithm of the density of an exit time at `x`, or NaN for `x <= 0`. It is the time at which a Wiener
+/// process that starts at `w` in (0, 1) leaves this interval through 0.
 pub fn log_wiener(x: f64, w: f64) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

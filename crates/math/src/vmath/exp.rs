@@ -8,7 +8,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 pub(super) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 pub(super) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.0e-16.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The approximation error is 1.0e-16.
 #[rustfmt::skip]
 const EXP: [f64; 10] = [
     0.5000000000000001, 0.16666666666666669, 0.041666666666624164, 0.008333333333330065,

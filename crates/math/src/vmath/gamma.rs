@@ -6,7 +6,8 @@ use crate::constants::HALF_LOG_TWO_PI;
 use crate::simd::F64x8;
 use crate::special;
 
-/// The coefficients of `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`. The error is 6.0e-19.
+/// The coefficients of `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`. The approximation error is
+/// 6.0e-19.
 #[rustfmt::skip]
 const LGAMMA: [f64; 19] = [
     0.42278433509846713, 0.32246703342411326, -0.0673523010531981, 0.02058080842778038,
@@ -17,14 +18,15 @@ const LGAMMA: [f64; 19] = [
 ];
 
 /// The coefficients of `x (lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2)` in powers of `1 / x^2`, for `x >= 8.5`.
-/// The error is 1.8e-17.
+/// The approximation error is 1.8e-17.
 #[rustfmt::skip]
 const STIRLING: [f64; 6] = [
     0.08333333333333331, -0.00277777777768216, 0.0007936507127029832, -0.0005952129166201281,
     0.0008381814236805014, -0.0016796510732570889,
 ];
 
-/// The coefficients of `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`. The error is 3.4e-18.
+/// The coefficients of `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`. The approximation error
+/// is 3.4e-18.
 #[rustfmt::skip]
 const DIGAMMA: [f64; 23] = [
     0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092,

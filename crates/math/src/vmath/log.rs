@@ -5,7 +5,8 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::LN_2;
 
-/// The coefficients of `(2 atanh(s) - 2 s) / s^3` in powers of `s^2`, for `|s| <= 0.2`. The error is 2.5e-17.
+/// The coefficients of `(2 atanh(s) - 2 s) / s^3` in powers of `s^2`, for `|s| <= 0.2`. The approximation error is
+/// 2.5e-17.
 #[rustfmt::skip]
 const LOG: [f64; 8] = [
     0.6666666666666666, 0.400000000000078, 0.2857142856733919, 0.22222223037807243,

@@ -6,7 +6,7 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// The coefficients of `erf(x) / x - 1` in powers of `x^2`, for `|x| <= 1`. The error is 7.4e-18.
+/// The coefficients of `erf(x) / x - 1` in powers of `x^2`, for `|x| <= 1`. The approximation error is 7.4e-18.
 #[rustfmt::skip]
 const ERF: [f64; 12] = [
     0.12837916709551256, -0.37612638903183543, 0.11283791670945006, -0.02686617064323777,
@@ -28,7 +28,7 @@ const ERFCX: [f64; 25] = [
 ];
 
 /// The coefficients of `Phi^-1(p) / (p - 1/2)` in powers of `w - 5/2`, where `w = -log(4 p (1 - p))` is in `[0, 5]`.
-/// The error is 5.1e-18.
+/// The approximation error is 5.1e-18.
 #[rustfmt::skip]
 const QUANTILE: [f64; 23] = [
     4.24662693402934, 0.6976040487981089, -0.011815238760329671, -0.003543193025836773,

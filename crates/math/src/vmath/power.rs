@@ -15,7 +15,7 @@ const LOG_TAIL: [f64; 8] = [
 /// 2/3 as a sum of two numbers.
 const TWO_THIRDS: (f64, f64) = (0.6666666666666666, 3.700743415417188e-17);
 
-/// The coefficients of `m^(-1/3)` in powers of `m - 1`, for `m` in `[0.75, 1.5]`. The error is 1.8e-7.
+/// The coefficients of `m^(-1/3)` in powers of `m - 1`, for `m` in `[0.75, 1.5]`. The approximation error is 1.8e-7.
 #[rustfmt::skip]
 const INV_CBRT: [f64; 8] = [
     1.0000001308797863, -0.3333347868381165, 0.22219072470241066, -0.17266567763546614,
@@ -43,7 +43,7 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
     let z_low = (s + s).fma(s_low, z_low);
     let (c, c_low) = z.mul_exact(s);
     let c_low = z.fma(s_low, z_low.fma(s, c_low));
-    // log m = 2 s + s^3 (2/3 + z tail).
+    // This uses log m = 2 s + s^3 (2/3 + z tail).
     let (k, k_low) = fast_two_sum(V::splat(TWO_THIRDS.0), z * poly(z, &LOG_TAIL));
     let k_low = k_low + V::splat(TWO_THIRDS.1);
     let (g, g_low) = c.mul_exact(k);
@@ -88,7 +88,7 @@ pub fn cbrt<V: F64x8>(x: V) -> V {
     let a = V::select(finite, a, V::splat(1.0));
     let (e, m) = a.split_pow2();
     let one = V::splat(1.0);
-    // e = 3 q + r with r in 0, 1, 2.
+    // The exponent is e = 3 q + r with r in 0, 1, 2.
     let q = (e * V::splat(1.0 / 3.0) + V::splat(0.1)).floor();
     let r = e - V::splat(3.0) * q;
     let (one_more, two_more) = (r.eq(one), r.eq(V::splat(2.0)));

@@ -10,7 +10,7 @@ use crate::simd::F32x16;
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_5e-5;
 
-/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.4e-9.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The approximation error is 1.4e-9.
 const EXP: [f32; 6] = [
     0.5,
     0.166_666_67,
@@ -20,7 +20,8 @@ const EXP: [f32; 6] = [
     0.000_198_909_88,
 ];
 
-/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The error is 2.8e-8.
+/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The approximation error is
+/// 2.8e-8.
 const LOG: [f32; 9] = [
     0.333_333_34,
     -0.250_000_57,
@@ -92,7 +93,7 @@ pub fn inv_logit<V: F32x16>(x: V) -> V {
     V::select(V::zero().le(x), one, e) / (one + e)
 }
 
-/// Returns `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+/// Returns `log(1 + f) - f` for `1 + f` in `[0.75, 1.5)`.
 #[inline(always)]
 fn log1p_reduced<V: F32x16>(f: V) -> V {
     let square = f * f;
@@ -184,7 +185,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         .fma(square, V::splat(2.0));
     let log1p = z * odd;
     let sum = y + s;
-    // 1/(12 (y+s)) − 1/(12 y) + 1/(360 y³) − 1/(360 (y+s)³)
+    // The sum is 1/(12 (y+s)) − 1/(12 y) + 1/(360 y³) − 1/(360 (y+s)³).
     let (a, b) = (one / sum, one / y);
     let tail = (a - b) * V::splat(1.0 / 12.0) - (a * a * a - b * b * b) * V::splat(1.0 / 360.0);
     let exponent = (y - V::splat(0.5)).fma(log1p, s.fma(log(sum), tail - s));

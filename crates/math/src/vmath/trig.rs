@@ -4,21 +4,23 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
 
-/// The coefficients of `(sin r - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`. The error is 2.0e-17.
+/// The coefficients of `(sin r - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`. The approximation error is 2.0e-17.
 #[rustfmt::skip]
 const SIN: [f64; 6] = [
     -0.16666666666666666, 0.008333333333330948, -0.00019841269836758574, 2.755731610255244e-06,
     -2.5051131845003624e-08, 1.5918129294866608e-10,
 ];
 
-/// The coefficients of `(cos r - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`. The error is 1.3e-18.
+/// The coefficients of `(cos r - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`. The approximation error
+/// is 1.3e-18.
 #[rustfmt::skip]
 const COS: [f64; 6] = [
     0.041666666666666664, -0.0013888888888887398, 2.480158729876569e-05, -2.7557317271729793e-07,
     2.08761462684032e-09, -1.1382632425521717e-11,
 ];
 
-/// The coefficients of `(atan t - t) / t^3` in powers of `t^2`, for `|t| <= sqrt(2) - 1`. The error is 1.2e-18.
+/// The coefficients of `(atan t - t) / t^3` in powers of `t^2`, for `|t| <= sqrt(2) - 1`. The approximation error is
+/// 1.2e-18.
 #[rustfmt::skip]
 const ATAN: [f64; 12] = [
     -0.3333333333333333, 0.19999999999999804, -0.14285714285659828, 0.11111111105155447,
@@ -26,7 +28,7 @@ const ATAN: [f64; 12] = [
     -0.05230454270650244, 0.04551593220626549, -0.034570561981427744, 0.016285756855221028,
 ];
 
-/// The coefficients of `(asin s - s) / s^3` in powers of `s^2`, for `|s| <= 1/2`. The error is 1.5e-17.
+/// The coefficients of `(asin s - s) / s^3` in powers of `s^2`, for `|s| <= 1/2`. The approximation error is 1.5e-17.
 #[rustfmt::skip]
 const ASIN: [f64; 13] = [
     0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247,

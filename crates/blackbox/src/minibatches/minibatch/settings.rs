@@ -36,7 +36,7 @@ pub struct MinibatchSettings {
     pub memory_limit: Option<u64>,
 }
 
-/// The stopping rule, which compares the averages of segments of iterations on matched draws.
+/// The stopping rule. It compares the averages of segments of iterations on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
     /// The number of iterations in a segment. The default is the smallest number of whole epochs that contain at least

@@ -108,7 +108,7 @@ pub trait F32x16:
     /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` in the other lanes.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// Returns the sum of the lanes in a fixed order: one half is added to the other until one number remains.

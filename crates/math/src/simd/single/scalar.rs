@@ -7,7 +7,7 @@ use crate::simd::lane_operators;
 #[derive(Clone, Copy)]
 pub struct ScalarSingles([f32; LANES32]);
 
-/// Whether multiply-add is one instruction on every processor of the compilation target.
+/// Whether a fused multiply-add is a single instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]

@@ -32,7 +32,7 @@ const TOO_LOSSY: f64 = 1e20;
 pub struct Hypergeometric {
     /// The value of the function.
     pub value: f64,
-    /// The derivative with respect to each argument.
+    /// The first derivative with respect to each argument.
     pub first: Vec<f64>,
     /// The second derivatives with respect to each pair of arguments, with one row per argument.
     pub second: Vec<f64>,
@@ -107,7 +107,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision would lose too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -576,7 +576,7 @@ mod tests {
 
     #[test]
     fn what_cancels_among_the_first_terms_is_summed_again() {
-        // 2F1(−1/2, 1; c; 2c) = 1 − 1 − c / (1 + c) (1 + 3c / (2 + c) + …).
+        // This uses 2F1(−1/2, 1; c; 2c) = 1 − 1 − c / (1 + c) (1 + 3c / (2 + c) + …).
         for k in 1..50 {
             let c = 1e-8 * f64::from(k);
             let found = hypergeometric(&[-0.5, 1.0], &[c], 2.0 * c, 0).value;
