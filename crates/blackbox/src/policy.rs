@@ -116,8 +116,8 @@ impl Policy {
         self.sd_error / self.confidence()
     }
 
-    /// Returns the largest share of the variance of a coordinate, or of the mass, that the draws may miss. The relative
-    /// error of a standard deviation is then about half of this share.
+    /// Returns the largest share of a coordinate's variance, or of the total mass, that the draws may miss. The
+    /// relative error of a standard deviation is then about half of this share.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }

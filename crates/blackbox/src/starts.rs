@@ -52,8 +52,9 @@ const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
 /// The predicted gain in nats, relative to the size of the ELBO, at which rounding errors are assumed to dominate the
-/// density around a start that does not advance. For example, the difference of two log gamma functions of 1e85 is
-/// noise. The noise may exceed any ELBO, and its derivatives are 1e70. The ELBO of such a start counts as not finite.
+/// density around a start that does not advance. For example, the difference of two log gamma functions of 1e85
+/// consists of rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such
+/// a start counts as not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {

@@ -39,7 +39,8 @@ impl Purpose {
     }
 }
 
-/// The highest word of the counter separates the uses of a key.
+/// The use of a key, stored in the highest word of the counter. Different uses of one key therefore give different
+/// numbers.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,

@@ -113,7 +113,7 @@ impl Symbolic {
             let neighbours = pattern.map(|pattern| pattern.neighbours(c));
             for (p, i) in self.below(j) {
                 let other = self.coordinate(i);
-                // At its fill-in, the factor has nonzeros where the matrix has none.
+                // The factor has fill-in, that is, nonzeros at positions where the matrix has none.
                 if neighbours.is_none_or(|list| list.binary_search(&(other as u32)).is_ok()) {
                     out[p] = colouring.element(products, c, other);
                 }

@@ -269,8 +269,8 @@ mod tests {
             ..TrustSettings::default()
         };
         let (_, tau2) = settings.tau();
-        // The function is L(ω) = −½ Σ aᵢωᵢ². The test uses its gradient at a point, and models of both that are wrong
-        // in many ways.
+        // The function is L(ω) = −½ Σ aᵢωᵢ². The test uses the gradient at a point, and models of the gradient and the
+        // Hessian that are wrong in many ways.
         let curvature = [0.1, 1.0, 8.0];
         let omega = [3.0, -1.0, 0.4];
         let slope = |i: usize| -curvature[i] * omega[i];

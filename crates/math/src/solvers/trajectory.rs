@@ -9,8 +9,8 @@ use super::ode::{Arguments, Attempt, Front, Ode};
 /// more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// The largest number of stored values, over all lanes together, up to which the trajectory also stores stages that can
-/// be recomputed. They take 16 MiB.
+/// The number of stored values, over all lanes together, up to which the trajectory also stores stages that can be
+/// recomputed. They take 16 MiB.
 const STAGED: usize = 1 << 21;
 
 /// The number of rows before the states. These rows contain the clock, the length, the interval, and whether the

@@ -40,16 +40,16 @@ const DIGAMMA: [f64; 23] = [
 /// The positive root of the digamma function as a sum of two numbers.
 const DIGAMMA_ROOT: (f64, f64) = (1.4616321449683622, 9.549995429965697e-17);
 
-/// The coefficients of `x^2 (log x - 1 / (2 x) - digamma(x))` in powers of `1 / x^2`, for `x >= 8`. The error is
-/// 4.7e-16.
+/// The coefficients of `x^2 (log x - 1 / (2 x) - digamma(x))` in powers of `1 / x^2`, for `x >= 8`. The approximation
+/// error is 4.7e-16.
 #[rustfmt::skip]
 const DIGAMMA_FAR: [f64; 6] = [
     0.08333333333333287, -0.008333333331168558, 0.003968252342841618, -0.004166217650696711,
     0.007519088230738725, -0.01771116041565208,
 ];
 
-/// The coefficients of `x^2 (x trigamma(x) - 1 - 1 / (2 x))` in powers of `1 / x^2`, for `x >= 8`. The error is
-/// 1.3e-16.
+/// The coefficients of `x^2 (x trigamma(x) - 1 - 1 / (2 x))` in powers of `1 / x^2`, for `x >= 8`. The approximation
+/// error is 1.3e-16.
 #[rustfmt::skip]
 const TRIGAMMA_FAR: [f64; 7] = [
     0.16666666666666655, -0.03333333333249287, 0.023809522943893217, -0.03333299706371179,

@@ -14,8 +14,8 @@ const ERF: [f64; 12] = [
     1.6447424703317362e-06, -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10,
 ];
 
-/// The coefficients of `(1 + 2 x) e^(x^2) erfc(x)` in powers of `(x - 4) / (x + 4)`, for `x >= 0`. The error is
-/// 1.0e-17.
+/// The coefficients of `(1 + 2 x) e^(x^2) erfc(x)` in powers of `(x - 4) / (x + 4)`, for `x >= 0`. The approximation
+/// error is 1.0e-17.
 #[rustfmt::skip]
 const ERFCX: [f64; 25] = [
     1.2329951186255526, -0.13962111684056228, 0.015379652102619974, 0.06809705425466839,

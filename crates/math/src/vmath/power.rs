@@ -4,8 +4,8 @@ use super::exp::{LN2_HIGH, LN2_LOW, exp_parts};
 use super::poly;
 use crate::simd::F64x8;
 
-/// The coefficients of `(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5` in powers of `s^2`, for `|s| <= 0.2`. The error is
-/// 2.3e-17.
+/// The coefficients of `(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5` in powers of `s^2`, for `|s| <= 0.2`. The approximation
+/// error is 2.3e-17.
 #[rustfmt::skip]
 const LOG_TAIL: [f64; 8] = [
     0.39999999999999997, 0.28571428571435636, 0.22222222218517385, 0.18181818920691084,
