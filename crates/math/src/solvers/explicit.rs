@@ -468,9 +468,9 @@ impl Explicit<'_> {
     /// propagates the states.
     ///
     /// If the solution is nearly constant, its error estimate allows steps of any length. The derivatives of such steps
-    /// nevertheless depend on the Jacobian J of the rates. For `y' = λy`, [`Pair::perturbations`] gives the error of a
-    /// step relative to the perturbation, and [`FOLLOWED`] limits this error. One additional evaluation of the rates
-    /// estimates ‖J‖ along one direction.
+    /// nevertheless depend on the Jacobian J of the rates. For `y' = λy`, the error of a step relative to the
+    /// perturbation follows from [`Pair::perturbations`], and [`FOLLOWED`] limits this error. One additional evaluation
+    /// of the rates estimates ‖J‖ along one direction.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;

@@ -71,8 +71,8 @@ pub trait System {
         false
     }
 
-    /// Reports work outside evaluations, as a number of computed values. Returns whether the caller wants to stop. If
-    /// it stops, the results are NaN.
+    /// Reports work outside evaluations, as a number of computed values. Returns whether the computation should stop
+    /// early, in which case its results are NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }

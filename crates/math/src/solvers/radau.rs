@@ -33,7 +33,7 @@ const ITERATIONS: usize = 14;
 /// continue until only rounding errors remain.
 const REFINEMENTS: usize = 60;
 
-/// The number of Newton iterations above which the next step may not be longer.
+/// The number of Newton iterations from which on the next step may not be longer than this step.
 const SLOW: usize = 8;
 
 /// The largest share of the tolerance that the remaining error of Newton's method may take.
