@@ -1,4 +1,4 @@
-//! Univariate distributions: the row of a distribution, and the code that all of them share.
+//! Defines the table row of a univariate distribution, and the code that all univariate distributions share.
 
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
@@ -48,7 +48,7 @@ impl Tails {
         }
     }
 
-    /// Creates the tails from both logs.
+    /// Creates the tails from both log probabilities.
     pub fn new((lower, upper): (f64, f64)) -> Tails {
         Tails { lower, upper }
     }
@@ -61,25 +61,25 @@ impl Tails {
         }
     }
 
-    /// The tails at a variate below all outcomes: the lower tail is empty.
+    /// The tails at a variate below the support, where the lower tail is empty.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// The tails at a variate above all outcomes: the upper tail is empty.
+    /// The tails at a variate above the support, where the upper tail is empty.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,
     };
 }
 
-/// Checks all parameters of a function together.
+/// A condition on several parameters of a function, which are checked together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph, and the arguments whose domains it does not enforce (bit i of `guards` is argument i).
-/// Draws for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula
-/// is NaN outside the domain.
+/// A formula over the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
+/// for which such an argument is outside its domain are rejected explicitly. For every other argument, the formula is
+/// NaN outside the domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -89,18 +89,18 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// A univariate distribution, with everything that its functions need for values and for the graph. All functions
-/// receive the variate first, and then the parameters.
+/// A univariate distribution. It contains everything that the distribution's functions need, both for known values and
+/// for the graph. All functions receive the variate first, followed by the parameters.
 pub struct Univariate {
     /// The name of the distribution, without suffix.
     pub name: &'static str,
     /// Whether the variate is an `int`.
     pub discrete: bool,
-    /// The domain of the variate in the density. The density rejects points outside it.
+    /// The domain of the variate. The density rejects a point at which the variate is outside this domain.
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// Returns the log density. Its terms are bit masks over the variate and the parameters.
+    /// Computes the log density. The function selects its terms by bit masks over the variate and the parameters.
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Returns both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
@@ -112,7 +112,7 @@ pub struct Univariate {
     longer: Option<Longer>,
 }
 
-/// A variant of a log density that has the same name and more arguments.
+/// A variant of a log density with the same name but more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
     /// Returns the log density of known values.
@@ -177,13 +177,13 @@ impl Univariate {
         self
     }
 
-    /// Adds a check of all parameters together.
+    /// Adds a condition that involves several parameters.
     pub const fn joint(mut self, joint: JointCheck) -> Univariate {
         self.joint = Some(joint);
         self
     }
 
-    /// Adds the log density over the graph. Bit i of `guards` says that the domain of argument i must be checked for
+    /// Adds the log density over the graph. Bit i of `guards` is set if the domain of argument i must be checked for
     /// every draw.
     pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
         self.lowered = Some(Lowering { guards, terms });
@@ -202,8 +202,8 @@ impl Univariate {
         self
     }
 
-    /// Returns the variant of the log density that takes this number of arguments. It is `None` if there are no more
-    /// arguments than the outcome and the parameters.
+    /// Returns the variant of the log density with more arguments. Returns `None` if the call has only the outcome and
+    /// the parameters as its arguments.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
@@ -236,10 +236,11 @@ impl Univariate {
         format!("{}_{suffix}", self.name)
     }
 
-    /// Computes a density or distribution function of all elements: their sum, or their product for `_cdf`.
+    /// Computes a density or distribution function for all elements. Returns the sum over the elements, or the product
+    /// for `_cdf`.
     ///
     /// # Errors
-    /// Fails if sizes do not match or an argument is outside its domain.
+    /// Fails if the sizes of the arguments do not match, or if an argument is outside its domain.
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
         if let Some(longer) = self.longer(suffix, args.len()) {
             return (longer.log_density)(keep, args);
@@ -293,7 +294,7 @@ impl Univariate {
         match suffix {
             Suffix::Density => self.variate,
             _ if self.discrete => Domain::AnyInt,
-            // Distribution functions accept any number as variate, and are 0 or 1 beyond the support.
+            // A distribution function accepts any number as the variate, and is 0 or 1 outside the support.
             _ => Domain::NotNan,
         }
     }
@@ -433,7 +434,7 @@ impl Univariate {
 /// Converts a count to an `int`.
 ///
 /// # Errors
-/// Fails if the count does not fit 32 bits.
+/// Fails if the count does not fit in 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(

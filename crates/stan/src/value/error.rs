@@ -10,8 +10,8 @@ use crate::program::Span;
 /// The reason why an evaluation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The point is rejected by `reject(…)`, an argument outside a function's domain, or a violated constraint of a
-    /// transformed parameter. Another point may be valid.
+    /// The point was rejected. The program called `reject(…)`, an argument was outside a function's domain, or a
+    /// transformed parameter violated its constraint. Another point may be valid.
     Rejected,
     /// The program fails at every point, for example because an index is out of bounds, sizes do not match, or it
     /// calls `fatal_error(…)`.
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The evaluation reached a limit on steps, time or nodes. It might succeed with a higher limit.
     Limit,
-    /// Calls are nested too deeply, a value is too large, or a call has too many terms for any time limit.
+    /// Calls are nested too deeply, a value is too large, or a call has more terms than any time limit allows.
     Excess,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -136,8 +136,8 @@ type Start = fn(Box<dyn FnOnce() + Send>);
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// An interrupt that ends evaluations on request, for example when their time is up. Without it, only [`Limits`] end
-/// evaluations.
+/// An interrupt that ends evaluations on request, for example when a time limit has expired. Without an interrupt, only
+/// [`Limits`] end an evaluation.
 #[derive(Clone, Default)]
 pub struct Halt {
     asked: Option<Arc<Asked>>,
@@ -145,8 +145,8 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Creates an interrupt that ends evaluations once `asked` returns a reason. Every thread calls `asked` a few
-    /// thousand times per second.
+    /// Creates an interrupt that ends evaluations once `asked` returns a reason. Every evaluating thread calls `asked`
+    /// a few thousand times per second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -154,9 +154,9 @@ impl Halt {
         }
     }
 
-    /// Runs single long calls on threads that `start` creates, so that the evaluation can abandon them. This is needed
-    /// because a factorisation does not check the interrupt. An abandoned call continues until it finishes or the
-    /// process ends.
+    /// Runs long calls on threads that `start` creates, so that an interrupted evaluation can abandon such a call.
+    /// Separate threads are necessary because calls such as factorisations do not check the interrupt. An abandoned
+    /// call continues until it finishes or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -216,7 +216,8 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// The limits of an evaluation. It ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] if it exceeds one of them.
+/// The limits of an evaluation. An evaluation that exceeds one of them ends with [`ErrorKind::Limit`] or
+/// [`ErrorKind::Excess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest number of statements and calls per evaluation.
@@ -228,7 +229,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Allows 2·10⁸ steps (about ten seconds), 1000 levels and 2 GiB.
+    /// Allows 2·10⁸ steps, which take about ten seconds, a depth of 1000, and 2 GiB per value.
     fn default() -> Self {
         Limits {
             steps: 200_000_000,
@@ -241,7 +242,7 @@ impl Default for Limits {
 /// The default of [`Limits::bytes`], and the limit for values of library functions.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 
-/// Rejects a value of `elements` scalars of `size` bytes that would take more than `limit` bytes.
+/// Fails if a value of `elements` scalars of `size` bytes each would take more than `limit` bytes.
 pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
     let bytes = elements * size as f64;
     if bytes > limit as f64 {
@@ -254,11 +255,11 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// The largest number of terms that one call of a library function may add or multiply. That many terms take a
-/// fraction of a second.
+/// The largest number of terms that one call of a library function may add or multiply. Such a call takes a fraction of
+/// a second.
 pub const MAX_TERMS: f64 = 4e6;
 
-/// Rejects a call of `what` with too many `terms`.
+/// Fails if a call of the function `what` has too many terms.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Excess`] if there are more than [`MAX_TERMS`].
@@ -283,7 +284,7 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{value:.3} {}", UNITS[unit])
 }
 
-/// Checks that a function 3F2 has three numerator and two denominator parameters.
+/// Checks that a call of the hypergeometric function 3F2 has three numerator and two denominator parameters.
 ///
 /// # Errors
 /// Fails unless `above` is 3 and `below` is 2.

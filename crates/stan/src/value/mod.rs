@@ -1,4 +1,4 @@
-//! Values of the language, and operations of both evaluators on them.
+//! Values of the language, and the operations on values that both evaluators use.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,7 +39,7 @@ pub struct Mat<T> {
 pub type Matrix = Mat<f64>;
 
 impl<T: Copy> Mat<T> {
-    /// Creates a `rows × cols` matrix from its elements, given column after column.
+    /// Creates a `rows × cols` matrix from its elements in column-major order.
     ///
     /// # Panics
     /// Panics if the number of elements is not `rows · cols`, which is a bug in the caller.
@@ -129,8 +129,8 @@ impl<T> std::ops::IndexMut<(usize, usize)> for Mat<T> {
 
 /// A value of the language.
 ///
-/// `array[] int` is always [`Value::Ints`] and `array[] real` always [`Value::Reals`]; every other array is a
-/// [`Value::Array`] of its elements, all of one type.
+/// An `array[] int` is always a [`Value::Ints`], and an `array[] real` is always a [`Value::Reals`]. Every other array
+/// is a [`Value::Array`], whose elements all have the same type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `int`
@@ -168,7 +168,7 @@ fn mismatch(expected: &str, found: &Value) -> FnError {
 }
 
 impl Value {
-    /// Creates an array of these elements, which are of type `element`.
+    /// Creates an array from elements of type `element`.
     pub fn array(elements: Vec<Value>, element: &Type) -> Value {
         match element {
             Type::Int => Ints(
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// Returns a count, which is an `int` that is not negative.
+    /// Returns the value of an `int` that must not be negative, such as a size.
     ///
     /// # Errors
     /// Fails if the value is negative, or not an `int`.
@@ -301,8 +301,8 @@ impl Value {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, dimensions below an empty array
-    /// are not visible.
+    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, the dimensions below an empty
+    /// array are omitted.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -330,7 +330,7 @@ impl Value {
         out
     }
 
-    /// Appends the numbers that [`Value::numbers`] returns to `out`.
+    /// Appends to `out` the numbers that [`Value::numbers`] returns.
     pub fn push_numbers(&self, out: &mut Vec<f64>) {
         match self {
             Int(i) => out.push(f64::from(*i)),
@@ -347,8 +347,9 @@ impl Value {
         }
     }
 
-    /// Appends all numbers to `out` in column-major order over all dimensions (first index fastest), as in Stan's CSV
-    /// files. A complex number gives two numbers. Arrays of tuples are not supported.
+    /// Appends all numbers to `out` in column-major order over all dimensions, in which the first index varies fastest,
+    /// as in Stan's CSV files. A complex number contributes its real and its imaginary part. Arrays of tuples are not
+    /// supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -503,7 +504,7 @@ impl Value {
     }
 
     /// Returns whether both values have the same shape, so that one may be assigned to the other. Dimensions below an
-    /// empty array of arrays count as equal.
+    /// empty array of arrays are not compared.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -537,8 +538,8 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// Formats the value as `print` does: six significant digits, `[a,b]` for every container, and the rows of a
-    /// matrix in brackets.
+    /// Formats the value as `print` does: numbers with six significant digits, every container as `[a,b]`, and each row
+    /// of a matrix in its own brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -614,7 +615,7 @@ impl Operand {
         }
     }
 
-    /// Returns the value behind a reference counter.
+    /// Returns the value in a reference-counted pointer.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),
@@ -633,9 +634,9 @@ impl Deref for Operand {
     }
 }
 
-/// Returns the storage positions of an array with these extents, in the order of Stan's CSV files, where the first
-/// index runs fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers
-/// stay together.
+/// Returns the storage positions of an array with these extents in the order of Stan's CSV files, in which the first
+/// index varies fastest. Each array element consists of `inner` numbers, which are already in that order. Groups of
+/// `unit` numbers stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {
