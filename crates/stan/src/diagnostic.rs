@@ -175,11 +175,11 @@ impl fmt::Display for Diagnostic {
 
 const SHOWN: usize = 50;
 
-/// Renders the diagnostics as text with source excerpts, in the given order, separated by blank lines. From the
-/// fifty-first diagnostic on, only the number of the remaining ones is shown.
+/// Renders the diagnostics as text with source excerpts, in the given order and separated by blank lines. After fifty
+/// diagnostics, only the number of the remaining ones is shown.
 ///
 /// If `colour` is true, the text contains ANSI escape sequences. Tabs and control characters of the source are
-/// replaced, so the text never contains a raw escape from it.
+/// replaced, so that no escape sequence in the source reaches the terminal.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()

@@ -1,9 +1,9 @@
 //! Log probabilities of large counts.
 //!
-//! In expanded form, the terms are as large as the counts times their logarithms, and cancel to a number of order one.
-//! This module instead computes a log probability minus a deviance. The log probability belongs to the distribution
-//! whose mean is the count, so it is known in advance. The deviance is a difference between the parameters and those at
-//! the peak, so no large terms cancel (Loader 2000).
+//! The terms of the expanded formulas are as large as the counts times their logarithms, but they cancel to a result of
+//! order one. This module instead computes a log probability minus a deviance. The log probability is that of the
+//! distribution whose mean is the count, so it depends only on the counts. The deviance is computed from the
+//! differences between the parameters and their values at the peak, so no large terms cancel (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
@@ -15,8 +15,8 @@ use crate::symbolic::tape::E;
 /// The smallest count for which log n! is so large that cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Returns whether one of the counts is large and the call keeps all terms. If the call may omit constants, these terms
-/// are constants and need no special computation.
+/// Returns whether at least one count is large and the call keeps all terms. If the call may omit constants, the large
+/// terms are constants and need no special computation.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
@@ -74,7 +74,7 @@ struct Odds {
     log_rest: f64,
 }
 
-/// The log odds that represent zero among n. Exponentials of smaller numbers are 0.
+/// The log odds that represent zero successes. The exponential of any smaller number is 0.
 const NONE: f64 = -800.0;
 
 impl Odds {

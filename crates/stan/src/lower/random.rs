@@ -1,8 +1,9 @@
 //! Lowers the random numbers of generated quantities.
 //!
-//! A graph does not draw random numbers but receives them as inputs. If a formula computes them from standard numbers,
-//! the caller draws the standard numbers in advance. Other library calls need their arguments first, and expressions
-//! need the numbers on which they depend, so evaluation proceeds in stages.
+//! A graph does not draw random numbers but receives them as inputs. If a formula computes a random number from
+//! standard random numbers, the caller draws the standard numbers in advance. All other random numbers come from
+//! library calls, whose arguments must be computed first. The arguments and other expressions may themselves depend on
+//! random numbers, so the graph is evaluated in stages.
 
 use jensen_graph::{NodeId, Op};
 
@@ -20,7 +21,7 @@ use crate::value::sized::Sized;
 /// The number is limited because each stage recomputes the results of the earlier stages.
 const MOST_STAGES: usize = 8;
 
-/// Later inputs are larger.
+/// The smallest size of the first input. Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
 /// A distribution without parameters.
@@ -59,7 +60,7 @@ pub enum Argument {
     },
 }
 
-/// A call that needs standard numbers.
+/// A call that needs numbers from a standard distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
     /// The address of the call.
@@ -79,7 +80,7 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of a result of the stage that is 0 for draws that skip the call.
+    /// The index of the result that is 0 for draws that skip the call, among the results of the stage.
     pub taken: Option<usize>,
     /// The inputs that receive the numbers.
     pub to: Numbers,

@@ -69,7 +69,7 @@ fn invalid(error: &IndexError) -> FnError {
     FnError::invalid(error.to_string())
 }
 
-/// The storage positions that an index selects, in storage order of the part, with the extents of the part.
+/// The storage positions that an index selects, in the storage order of the selected part, and the extents of the part.
 struct Selection {
     offsets: Vec<usize>,
     dims: Dims,
@@ -228,7 +228,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
 /// Creates an array of these elements.
 ///
 /// # Errors
-/// Fails if reals of different shapes are among them.
+/// Fails if the elements contain reals of different shapes.
 pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
     if parts.iter().any(|p| p.parts().is_some()) {
         let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
@@ -328,7 +328,7 @@ pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnResult<()> {
     match path.split_first() {
         None => {
@@ -360,7 +360,7 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
 /// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set(tape: &Tape, target: &mut Sym, idx: &[Idx], new: Sym) -> FnResult<()> {
     if let Sym::Data(value) = target {
         if let Some(known) = new.known() {

@@ -44,8 +44,8 @@ impl Sized {
         (dims, inner)
     }
 
-    /// Returns the numbers of rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1.
-    /// The rows count twice for complex numbers.
+    /// Returns the numbers of rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. For
+    /// complex numbers, the number of rows is doubled.
     pub fn leaf_extents(&self) -> (usize, usize) {
         match self.unwind().1 {
             Sized::Int | Sized::Real => (1, 1),
@@ -185,8 +185,8 @@ impl Sized {
 /// A part of a declared value that is not a tuple, with its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
-    /// The suffix of the variable's name. It is empty, or for components of tuples `:1` or `.2:1` as in Stan's CSV
-    /// files.
+    /// The suffix of the variable's name. For a component of a tuple it is a suffix such as `:1` or `.2:1`, as in
+    /// Stan's CSV files. Otherwise it is empty.
     pub suffix: String,
     /// The type of the part.
     pub ty: Sized,

@@ -143,7 +143,8 @@ pub const TERNARY: &[(&str, Ternary)] = &[
     ("inv_inc_beta", |a, b, p| a.op3(ElemOp::InvIncBeta, b, p)),
 ];
 
-/// Applies `f` to the elements of all arguments. Scalars are combined with every element.
+/// Applies `f` to corresponding elements of all arguments. A scalar is combined with every element of the other
+/// arguments.
 ///
 /// # Errors
 /// Fails if containers have different shapes.
@@ -214,7 +215,7 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// The value above which 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
+    /// Above this value, 1 − exp(−eˣ) is 1. For large x, its derivative would contain eˣ, which overflows.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
@@ -229,9 +230,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// `op` is the logarithm of one of the regularised incomplete gamma functions. It has no slope at 0 and far from 0. In
-/// these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the function is
-/// flat.
+/// `op` is the logarithm of a regularised incomplete gamma function. Its derivative cannot be computed at 0 and far
+/// from 0. `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1), for small x, and from a
+/// constant where the function is flat.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -244,7 +245,7 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The logarithm has no slope at 0 and 1, where the first term of the function's series replaces it.
+/// The logarithm has no finite derivative at 0 and 1. There, the first term of the function's series replaces it.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
@@ -263,7 +264,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();
     }
-    // The side that is not selected is a constant, because 0 times an infinite slope is NaN.
+    // The side that is not selected is a constant, because 0 times an infinite derivative is NaN.
     let above = x.num(0.0).lt(x);
     let positive = above.select(x, x.num(1.0)).lgamma().exp();
     let below = above.select(x.num(-0.5), x);

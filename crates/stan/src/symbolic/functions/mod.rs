@@ -1,4 +1,4 @@
-//! Library functions of values that depend on parameters, in tables from name to builder.
+//! Library functions of values that depend on parameters. Tables map the name of each function to its builder.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -178,7 +178,7 @@ impl Builder {
     /// Builds the result for these arguments.
     ///
     /// # Errors
-    /// Fails if sizes do not fit, or a known argument is outside the function's domain.
+    /// Fails if the sizes of the arguments do not match, or if a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         if args.iter().any(|a| a.parts().is_some()) {
             return complex::call(cx, args);
