@@ -1,4 +1,4 @@
-//! Forward-mode derivatives of scalar code, nested for second derivatives.
+//! Forward-mode derivatives of scalar code. Nested dual numbers compute second derivatives.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -24,7 +24,7 @@ pub trait Real:
     fn square(self) -> Self {
         self * self
     }
-    /// Returns the product with a constant.
+    /// Returns the product of the number and a constant.
     fn scale(self, c: f64) -> Self {
         self * Self::constant(c)
     }

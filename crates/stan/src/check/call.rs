@@ -68,8 +68,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// Settings of Laplace's approximation must be data, except the start of the search, which is the first element of the
-/// same tuple.
+/// The settings of Laplace's approximation must be data, except for the start of the search, which is the first element
+/// of the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)

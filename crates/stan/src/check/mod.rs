@@ -47,8 +47,9 @@ pub fn modernise(text: &str) -> String {
     })
 }
 
-/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33.
-/// The translation cannot change a program that is valid today, because one array in the old syntax is an error today.
+/// If all arrays of the program are declared in the syntax before Stan 2.33, returns the program in today's syntax.
+/// Otherwise returns it unchanged. A program that is valid today is never translated, because a single array in the old
+/// syntax is an error today.
 pub fn in_todays_syntax(text: String) -> String {
     match crate::syntax::old::is_old(&text) {
         true => modernise(&text),
@@ -56,8 +57,8 @@ pub fn in_todays_syntax(text: String) -> String {
     }
 }
 
-/// Adds the translation command as help to the first error caused by old syntax, if translating would change the
-/// program.
+/// If the first error is caused by old syntax and a translation would change the program, adds the translation command
+/// to this error as help.
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
@@ -66,11 +67,12 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. Messages show `name`. The checker opens no files except those that `includes` provides.
+/// Parses and checks a program. Messages refer to the program by `name`. The checker reads included files only through
+/// `includes`.
 ///
 /// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
-/// Every input gives either a program or at least one error.
+/// Every input yields either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");

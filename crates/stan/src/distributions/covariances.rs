@@ -193,7 +193,7 @@ fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix>
     let mut rest = vec![1.0f64; n];
     for j in 0..n {
         l[(j, j)] = rest[j].sqrt();
-        // With j partial correlations fixed, the next ones have this concentration.
+        // After j partial correlations have been fixed, the next ones have this concentration.
         let b = eta + 0.5 * (n as f64 - 2.0 - j as f64);
         for i in j + 1..n {
             let p = 2.0 * rng.beta(b, b) - 1.0;
@@ -231,8 +231,8 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// Returns the terms that the density of a factor keeps: all of them, except those that depend only on the degrees of
-/// freedom.
+/// Returns the terms that the density of a factor keeps. These are all terms, except those that depend only on the
+/// degrees of freedom.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }

@@ -1,7 +1,7 @@
-//! Probability distributions. Each distribution is one row of a table, which contains the names and domains of its
-//! arguments, its log density as a sum of terms with the arguments on which they depend, its distribution functions and
-//! sampler, and the same formulas over the graph. All distributions share the code for vectorisation, sizes and domain
-//! checks.
+//! Probability distributions. Each distribution is one row of a table. The row contains the names and domains of the
+//! arguments, the distribution functions and the sampler. It also contains the log density as a sum of terms, each with
+//! the arguments on which it depends, and the same formulas over the graph. All distributions share the code for
+//! vectorisation, sizes and domain checks.
 //!
 //! A new distribution needs its signatures in `program/signatures/library.sig`, and one row in the file of this folder
 //! for its kind of distribution.
@@ -75,7 +75,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions that belong to models, but are not densities of one argument given the others.
+/// Functions of particular models that are not the density of one argument given the other arguments.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// Returns the formula over the graph of a density or distribution function, if it has one.

@@ -26,8 +26,8 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// The fall of the log density, times two, beyond which contributions are negligible. At the cutoff, the density has
-/// decreased by a factor of e⁻⁴⁰ relative to the end of the range of times.
+/// Twice the fall of the log density beyond which contributions are negligible. After such a fall, the density is lower
+/// by a factor of e⁻⁴⁰ than at the end of the range of times.
 const FALL: f64 = 80.0;
 
 /// The length of the range of times after the outcome, in units of the squared separation. Beyond this range, densities

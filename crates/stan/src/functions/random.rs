@@ -40,15 +40,15 @@ impl Address {
 }
 
 /// A generator of random numbers that depend only on the seed, the purpose, the index of the draw, and the address of
-/// the call. A call does not change the numbers of other calls, so calls may be computed in any order, or skipped for a
-/// draw.
+/// the call. A call does not affect the numbers of other calls. Calls may therefore be computed in any order, and a
+/// draw may skip some of them.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// Creates the generator of draw `index` for this purpose, before the first address.
+    /// Creates the generator of draw `index` for this purpose. Call [`Draws::go_to`] before the first number is drawn.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -102,7 +102,8 @@ impl Draws {
         1.0 / (1.0 + (y - x).exp())
     }
 
-    /// Draws from the Poisson distribution, as a real. Returns NaN if the rate is negative or beyond the ints.
+    /// Draws a count from the Poisson distribution, as a real. Returns NaN if the rate is negative or too large for a
+    /// count.
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -116,7 +117,7 @@ impl Draws {
             .map_or(f64::NAN, |d| self.sample(d) as f64)
     }
 
-    /// Draws an index, counted from 0, with these weights. The weights must sum to 1.
+    /// Draws an index, counted from 0, with these probabilities, which must sum to 1.
     pub fn categorical(&mut self, weights: &[f64]) -> usize {
         let u = self.uniform();
         let mut below = 0.0;

@@ -22,14 +22,14 @@ const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 /// Weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// The step of the differences, relative to the scale of the posterior. Truncation and rounding errors then both leave
-/// ten digits.
+/// The step of the differences, relative to the scale of the posterior. With this step, ten digits are unaffected by
+/// truncation and rounding errors.
 const STEP: f64 = 0.02;
 
 enum Observations<'a> {
     Passed(&'a FunRef, Vec<Operand>),
-    /// A library density with its counts, the positions of their latent variables, the mean there, and further
-    /// arguments.
+    /// A library density with its counts, the positions of their latent variables, the mean at these positions, and
+    /// further arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
 
@@ -80,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// Returns the first and second derivatives along a direction that moves the given variables by the given steps.
+    /// Returns the first and second derivatives along a direction in which the given variables move by the given steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();

@@ -26,11 +26,11 @@ pub struct Machine<'m> {
     pub target: f64,
     /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
-    /// Whether `~` and `_lupdf` drop their additive constants, which are the terms without an argument of level
-    /// parameter. Stan itself may drop more in the body of a function that is called with data for an argument that is
-    /// not declared `data`.
+    /// Whether `~` and `_lupdf` drop their additive constants, which are the terms that depend only on arguments of
+    /// level data. Stan itself may drop more terms in the body of a function that is called with data for an argument
+    /// that is not declared `data`.
     pub drop_constants: bool,
-    /// The stream of random numbers, if the program may draw them.
+    /// The stream of random numbers, or `None` if the program may not draw any.
     pub rng: Option<Draws>,
     pub(super) address: Address,
     pub(super) steps: u64,
@@ -42,9 +42,9 @@ pub struct Machine<'m> {
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// Creates a machine for `program` with the variables in `slots`. `locals` are the program's
-    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and
-    /// there are no random numbers. Set the fields to change this.
+    /// Creates a machine for `program` whose variables have the values in `slots`. `locals` contains the program's
+    /// [`function_locals`](crate::program::function_locals). By default, the log density includes constants and
+    /// Jacobians, and random numbers are not available. Set the fields to change these defaults.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],

@@ -1,8 +1,8 @@
-//! Translates programs from the syntax before Stan 2.33 to today's: arrays declared as `real x[N]` and `real[] x`,
-//! `<-`, `#` comments, and functions with another name or another form of call.
+//! Translates programs from the syntax before Stan 2.33 to today's syntax. The translation covers arrays declared as
+//! `real x[N]` or `real[] x`, the assignment `<-`, `#` comments, and functions whose name or form of call has changed.
 //!
-//! The translation works on tokens, so it recognises types only by the words of declarations. Text between tokens
-//! (blanks, comments) is preserved.
+//! The translation works on tokens, so it recognises types only by the keywords of declarations. Text between tokens,
+//! such as blanks and comments, is preserved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Returns whether some array is declared in the syntax before Stan 2.33, and no array in today's syntax.
+/// Returns whether at least one array is declared in the syntax before Stan 2.33, and no array in today's syntax.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();

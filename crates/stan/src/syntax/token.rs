@@ -2,7 +2,7 @@
 
 use crate::source::Span;
 
-/// A token and its position. The text is read from the source.
+/// A token and its position. The text of the token is in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The kind of the token.

@@ -125,7 +125,7 @@ pub fn map2_complex(
     }
 }
 
-/// Applies `f` to three arguments, element by element. A scalar is paired with every element.
+/// Applies `f` to three arguments, element by element. A scalar is paired with every element of the other arguments.
 ///
 /// # Errors
 /// Fails if containers have different shapes.

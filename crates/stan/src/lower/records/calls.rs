@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part. Applied to one record instead of all, they return that record's part
-/// of the result.
+/// Functions that act on each record's own part of the arguments. Applied to one record instead of all records, they
+/// return that record's part of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -278,7 +278,7 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// The result, such as a mean, does not belong to a record.
+    /// The result, such as a mean, does not belong to any single record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args

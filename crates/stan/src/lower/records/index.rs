@@ -191,7 +191,7 @@ impl<'g> Lower<'_, 'g> {
                 None => Err(interacting()),
             };
         }
-        // Data can be accessed one element at a time.
+        // Elements of the data can be accessed one at a time.
         if let Given::One(Sym::Int(_)) = first
             && let Some(rest) = self.plain_indices(given)
             && let Some(axis) = &self.axis
@@ -322,7 +322,8 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Every position that some record names is evaluated, and each record selects its own.
+            // Every position that is selected by at least one record is evaluated, and each record then selects its
+            // own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();

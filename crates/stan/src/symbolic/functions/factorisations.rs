@@ -81,8 +81,8 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix after reflections to upper triangular form, with the orthogonal factor and the diagonal. The signs of the
-/// diagonal may differ from Stan's.
+/// A matrix that reflections have reduced to upper triangular form, with the orthogonal factor and the diagonal. The
+/// signs of the diagonal may differ from Stan's.
 struct Reflected<'g> {
     q: E<'g>,
     r: E<'g>,
@@ -202,7 +202,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// Computes a decomposition of a complex matrix. Returns `None` for other functions.
+/// Computes a decomposition of a complex matrix. Returns `None` if the function is no such decomposition.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -318,7 +318,8 @@ fn matrix_power(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(result.unwrap_or_else(|| identity(cx, n)), n, n))
 }
 
-/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation is then accurate.
+/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation of the halved matrix is
+/// accurate.
 const SQUARINGS: i32 = 8;
 
 /// The coefficients of Padé's approximation of degree 13 (Higham 2005).

@@ -57,9 +57,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (one,
-/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is not
-/// computed from distances, because their square root has no derivative at 0.
+/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (a
+/// single one, or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared
+/// magnitude. It is not computed from distances, because the square root of a squared distance has no derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
@@ -79,7 +79,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if n * m == 0 {
         return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
     }
-    // If both sides are the same points, only pairs below the diagonal are needed.
+    // If both sides consist of the same points, only pairs below the diagonal are needed.
     let pairs: Vec<(usize, usize)> = (0..m)
         .flat_map(|j| (0..n).map(move |i| (i, j)))
         .filter(|(i, j)| cross || i > j)

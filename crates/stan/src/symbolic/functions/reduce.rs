@@ -72,7 +72,7 @@ pub const TABLE: &[(&str, Build)] = &[
 fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
     let counts = above.iter().chain(below).map(|x| x.dims());
     let count: usize = counts.map(|dims| Ok(dims?.size())).sum::<FnResult<_>>()?;
-    // There is a second derivative for every pair of numbers.
+    // Every pair of numbers has a second derivative.
     check_terms(cx.name, (count as f64).powi(2))?;
     let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
         let parts: Vec<_> = all
@@ -146,8 +146,8 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// The standard deviation has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
-/// Stan.
+/// Where all elements are equal, the standard deviation has no derivative. As in Stan, the partial derivatives are then
+/// 1/√n.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     let variance = variance(cx, x)?;
@@ -243,7 +243,7 @@ fn log_mix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     };
     let (p, dims) = (theta.dims()?, parts.dims()?);
     let k = p.size();
-    // An array of vectors is a mixture for each vector.
+    // Each vector of an array of vectors is the weights of one mixture.
     let each = if dims.leaf == Leaf::Scalar {
         dims.size()
     } else {

@@ -1,7 +1,7 @@
 //! Parses tokens to a syntax tree, by recursive descent.
 //!
-//! The parser always returns a tree. A statement that cannot be parsed is reported and replaced by an error node, and
-//! parsing continues after it. The nesting is limited, so that the parser and all later stages may be recursive.
+//! The parser always returns a tree. If a statement cannot be parsed, the parser reports it, replaces it by an error
+//! node, and continues after it. The nesting is limited, so that the parser and all later stages may be recursive.
 
 mod expr;
 mod stmt;
