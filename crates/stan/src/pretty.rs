@@ -15,7 +15,7 @@ use crate::syntax::parser::parse;
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
-    // The tokens of a file are in order, so each position is counted from the previous one.
+    // The tokens of a file are in order, so each position is computed from the previous position.
     let mut cursors = vec![(0, 1, 1); lexed.files.len()];
     for token in &lexed.tokens {
         let file = &lexed.files[token.span.file.0 as usize];

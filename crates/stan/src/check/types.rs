@@ -47,7 +47,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// Joins `items` as `a, b or c`, where `last` is the last conjunction.
+/// Joins `items` as in `a, b or c`, with `last` as the conjunction before the last item.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

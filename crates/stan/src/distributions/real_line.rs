@@ -51,7 +51,7 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| {
         let z = (x[0] - x[1]) / x[2];
-        // The angle, measured from the far end, keeps the digits of both tails.
+        // The angle is measured from the far end, which keeps the digits of both tails.
         Tails {
             lower: (1f64.atan2(-z) / PI).ln(),
             upper: (1f64.atan2(z) / PI).ln(),

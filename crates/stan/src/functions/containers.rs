@@ -199,7 +199,7 @@ fn span(from: i32, n: usize) -> Idx {
     if n == 0 {
         return Idx::Between(1, 0);
     }
-    // Sizes are below 2³¹, so saturation only affects an index that is out of bounds anyway.
+    // Sizes are below 2³¹, so saturation affects only an index that is out of bounds in any case.
     Idx::Between(from, from.saturating_add((n - 1) as i32))
 }
 
@@ -509,7 +509,7 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
             Value::RowVector(v) => Value::Matrix(Mat::new(1, v.len(), v.clone())),
             Value::ComplexVector(v) => Value::ComplexMatrix(Mat::new(v.len(), 1, v.clone())),
             Value::ComplexRowVector(v) => Value::ComplexMatrix(Mat::new(1, v.len(), v.clone())),
-            // Arrays of rows and arrays of arrays are rows.
+            // The rows of the matrix are the elements of the outer array, which are row vectors or arrays.
             Value::Array(rows) if !rows.is_empty() => {
                 let cols = rows[0].len();
                 if rows.iter().any(|r| r.len() != cols) {

@@ -263,7 +263,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("not_a_number", Pure(|_| Ok(Value::Real(f64::NAN)))),
 ];
 
-/// Names such as `log10` are constants without an argument and functions with one.
+/// Names such as `log10` denote a constant if they are called without an argument, and a function otherwise.
 fn constant_or(
     args: &[&Value],
     constant: f64,

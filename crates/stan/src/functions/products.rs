@@ -325,8 +325,7 @@ fn quad_form(name: &str, a: &Value, b: &Value, symmetric: bool) -> FnResult<Valu
     }
 }
 
-/// Returns the values, columns and row starts of the elements that are not zero. Columns and row starts are counted
-/// from 1.
+/// Returns the values, columns and row starts of the nonzero elements. Columns and row starts are counted from 1.
 fn csr(m: &Matrix) -> (Vec<f64>, Vec<i32>, Vec<i32>) {
     let (mut w, mut v, mut u) = (Vec::new(), Vec::new(), vec![1]);
     for i in 0..m.rows() {

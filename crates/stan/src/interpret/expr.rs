@@ -22,7 +22,7 @@ impl Machine<'_> {
     /// # Errors
     /// Returns any error of the evaluation, located at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
-        // Cheap leaves do not need the depth guard.
+        // Expressions without operands are cheap and do not need the depth guard.
         match &expr.kind {
             ExprKind::IntLit(i) => Ok(Operand::Owned(Value::Int(*i))),
             ExprKind::RealLit(x) => Ok(Operand::Owned(Value::Real(*x))),

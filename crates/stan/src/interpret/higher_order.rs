@@ -124,7 +124,8 @@ fn integrate(
         return Ok(Value::Real(0.0));
     }
     let half_pi = std::f64::consts::FRAC_PI_2;
-    // x(t), its derivative, and the signed distance to the nearer limit (NaN for an infinite limit)
+    // The point x(t), the derivative of x, and the signed distance of x to the nearer limit (NaN for an infinite
+    // limit).
     let node = |t: f64| -> (f64, f64, f64) {
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
         match (a.is_finite(), b.is_finite()) {
@@ -143,11 +144,11 @@ fn integrate(
             (false, false) => (s.sinh(), c * s.cosh(), f64::NAN),
         }
     };
-    // The integral of the absolute value, divided by the step
+    // The integral of the absolute value of the function, divided by the step.
     let mass = Cell::new(0.0);
     let mut value = |t: f64| -> Eval<f64> {
         let (x, weight, xc) = node(t);
-        // On infinite intervals the nodes end while their powers are still finite.
+        // On infinite intervals, the nodes end where powers of x are still finite.
         let far = !(a.is_finite() && b.is_finite()) && x.abs() > 1e50;
         if far || !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
             return Ok(0.0);

@@ -1,4 +1,4 @@
-//! Makes up data that satisfy the declarations of the data block, for analysing programs without data.
+//! Makes up data that satisfy the declarations of the data block, so that programs can be analysed without data.
 
 use super::machine::Machine;
 use super::model::constrained;
@@ -11,19 +11,21 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` without tighter bounds, and therefore of most sizes. Arrays of ints count from 1 to it.
+    /// The value of every `int` without tighter bounds, and therefore of most sizes. The elements of an array of ints
+    /// count from 1 up to this value.
     pub size: i32,
-    /// Whether ints between two bounds take the upper bound, which turns switches on, instead of the lower bound.
+    /// Whether an int with two bounds takes the upper bound instead of the lower bound. The upper bound turns switches
+    /// on.
     pub high: bool,
-    /// Whether a single int without bounds is 0. Sizes usually have bounds, whereas switches such as brms's
-    /// `prior_only` have none.
+    /// Whether a single int without bounds is 0. Sizes usually have bounds, but switches such as brms's `prior_only`
+    /// have none.
     pub off: bool,
 }
 
 /// Binds a made-up value to every declaration of the data block, in order.
 ///
 /// # Errors
-/// Fails for declarations that no value satisfies, such as a bound on a size that the sizes violate.
+/// Fails for a declaration that no value satisfies, for example if a made-up size violates the bound of another size.
 pub fn invent_data(machine: &mut Machine<'_>, what: Invention) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {

@@ -41,7 +41,7 @@ impl Expr {
         }
     }
 
-    /// Visits the expression and its subexpressions. An expression precedes its subexpressions.
+    /// Visits the expression and its subexpressions. Each expression is visited before its subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         for child in self.children() {
@@ -121,7 +121,7 @@ impl Decl {
 }
 
 impl Stmt {
-    /// Visits the statement and the statements that it contains. A statement precedes its contents.
+    /// Visits the statement and the statements that it contains. Each statement is visited before its contents.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Stmt)) {
         see(self);
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Complex values, stored as their real and imaginary parts side by side.
+//! Complex values, which are stored as a real part and an imaginary part.
 
 use std::rc::Rc;
 

@@ -1,11 +1,11 @@
-//! Converts characters to tokens, always taking the longest token.
+//! Converts characters to tokens, and always takes the longest token.
 
 use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// Returns the tokens of a text and their positions. Blanks and comments give no tokens. `None` marks text that is
-/// not a token: a character, or a string that is not closed on its line.
+/// Returns the tokens of a text and their positions. Blanks and comments produce no tokens. `None` marks text that is
+/// not a token, which is an unknown character or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

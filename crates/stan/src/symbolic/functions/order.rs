@@ -1,4 +1,4 @@
-//! Sorts by selecting elements with their ranks. Ranks are constant except where elements are equal.
+//! Sorts by selecting each element according to its rank. Ranks are constant except where elements are equal.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
@@ -24,10 +24,10 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. Fails if
-/// the matrix would be too large.
+/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. The
+/// function fails if the matrix would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
-    /// The memory per element in bytes, including intermediate values, for several draws at a time.
+    /// The memory per element of the matrix in bytes. It includes intermediate values for several draws at a time.
     const BYTES: usize = 128;
     let elements = (n as f64).powi(2);
     check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;

@@ -1,4 +1,4 @@
-//! Parses types: with sizes in declarations, and without in function signatures.
+//! Parses types, which have sizes in declarations but not in function signatures.
 
 use super::super::ast::{BaseType, Expr, SizedType, Transform, UnsizedBase, UnsizedType};
 use super::super::token::TokenKind;
