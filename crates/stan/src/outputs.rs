@@ -58,7 +58,7 @@ impl Outputs {
         &self.bound
     }
 
-    /// Returns outputs that are restricted to the wanted variables.
+    /// Returns the same outputs, but restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();

@@ -1,4 +1,4 @@
-//! The typed program, which the checker produces and which the interpreter and the lowering read.
+//! Defines the typed program, which the checker produces and which the evaluators use.
 //!
 //! The checker builds a [`Program`] only if the source has no errors. The evaluators can therefore rely on these
 //! properties without checking them again:
@@ -59,7 +59,7 @@ pub enum VarKind {
     Loop,
 }
 
-/// A variable. Every declaration introduces a new variable.
+/// A variable. Every declaration introduces a new variable, even if it reuses a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     /// The name in the source.
@@ -68,7 +68,7 @@ pub struct Var {
     pub ty: Type,
     /// The block of the declaration. It is [`BlockKind::Functions`] inside function bodies.
     pub block: BlockKind,
-    /// Whether it is a global variable, a local variable, an argument or a loop variable.
+    /// Whether this is a global variable, a local variable, an argument or a loop variable.
     pub kind: VarKind,
     /// Whether the value of the variable can depend on parameters.
     pub level: Level,
@@ -111,8 +111,8 @@ pub enum ExprKind {
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `x'` for a vector, row vector or matrix. The transpose of a complex value is *not* conjugated.
     Transpose(Box<Expr>),
-    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then the dimensions of the vector or
-    /// matrix.
+    /// `base[i, …]` with at least one index. The indices apply first to array dimensions, then to the dimensions of the
+    /// vector or matrix.
     ///
     /// An [`Index::Single`] removes its dimension, and every other index keeps its dimension. For a matrix `m`, `m[i]`
     /// is a row vector, `m[:, j]` is a vector, and `m[i, :]` is a row vector. Dimensions without an index, which are
@@ -194,7 +194,7 @@ pub enum Index {
 pub enum UnaryOp {
     /// `-x`, elementwise.
     Neg,
-    /// `!x` of an `int`: 1 if x is zero, else 0.
+    /// `!x` for an `int` x. The result is 1 if x is zero, and 0 otherwise.
     Not,
 }
 
@@ -207,7 +207,7 @@ pub enum BinaryOp {
     Sub,
     /// `*`, the product of linear algebra.
     Mul,
-    /// `/`, except between two `int`s. It is right division if the right operand is a matrix.
+    /// `/`, except between two `int`s. If the right operand is a matrix, it is right division.
     Div,
     /// `%/%`, or `/` between two `int`s. The quotient is rounded towards zero.
     IntDiv,
@@ -346,9 +346,9 @@ pub enum StmtKind {
     Break,
     /// `continue`
     Continue,
-    /// `return` with the value promoted to the function's result type, or without a value in a void function.
+    /// `return`, with the value promoted to the function's result type. In a void function there is no value.
     Return(Option<Expr>),
-    /// `;`, or a statement that desugaring left empty.
+    /// `;`, or a statement of which nothing remains after the removal of syntactic sugar.
     Empty,
 }
 
@@ -371,7 +371,7 @@ pub struct Decl {
     /// The constraint on the value, or on each innermost element if the value is an array. It is `None` for a tuple,
     /// because each component of a tuple has its own constraint.
     pub constraint: Constraint,
-    /// The initial value. It has the variable's type.
+    /// The initial value, which has the same type as the variable.
     pub init: Option<Expr>,
 }
 
@@ -468,8 +468,8 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type. In `part op= rhs` the operands of `op` have the
-/// same type, as in [`ExprKind::Binary`], and the result has the type of the part.
+/// An assignment. In `part = rhs`, both sides have the same type. In `part op= rhs`, the part and `rhs` have the
+/// operand types of one signature of `op`, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// The variable, or the part of a variable, that receives the value.
@@ -485,7 +485,7 @@ pub struct Assign {
 pub enum LValue {
     /// A variable or a part of one.
     Part(VariablePart),
-    /// `(a, b, …) = tuple`. No variable occurs twice, and [`Assign::op`] is `None`.
+    /// `(a, b, …) = tuple`. No part of a variable is assigned twice, and [`Assign::op`] is `None`.
     Tuple(Vec<LValue>),
 }
 
@@ -498,7 +498,7 @@ pub struct VariablePart {
     pub path: Vec<Access>,
     /// The type of the part.
     pub ty: Type,
-    /// The location of the variable in the source.
+    /// The location of the variable part in the source.
     pub span: Span,
 }
 
@@ -544,7 +544,7 @@ pub struct Truncation {
 /// The kind of a function, given by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
-    /// A function without a special suffix.
+    /// A function whose name has none of the special suffixes.
     Plain,
     /// `_lpdf`
     Lpdf,
@@ -554,11 +554,11 @@ pub enum FunctionKind {
     Lcdf,
     /// `_lccdf`
     Lccdf,
-    /// `_lp`: may read the log density of its caller and add to it.
+    /// `_lp`. The function may read the log density of its caller and add terms to it.
     Lp,
     /// `_rng`: draws random numbers.
     Rng,
-    /// `_jacobian`: may add to the Jacobian of its caller.
+    /// `_jacobian`. The function may add terms to the log-Jacobian of its caller.
     Jacobian,
 }
 
@@ -602,7 +602,7 @@ pub struct Function {
 /// A checked program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// The name of the main file.
+    /// The name of the main source file.
     pub name: String,
     /// The user-defined functions, indexed by [`FunId`].
     pub functions: Vec<Function>,
@@ -645,9 +645,9 @@ impl Program {
         }
     }
 
-    /// Returns whether `decl` declares an `int` that is the length of another variable of the data block, where `known`
-    /// returns true for the name of that other variable. For example, the other variable may be a column of a table,
-    /// whose length is the number of rows.
+    /// Returns whether `decl` declares an `int` that is the length of another variable of the data block, whose name
+    /// `known` accepts. For example, if `known` accepts the names of a table's columns, the `int` is the number of
+    /// rows.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

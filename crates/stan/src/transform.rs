@@ -68,8 +68,8 @@ pub enum Transform {
     /// A factor whose canonical partial correlations are tanh z, in row order. The determinant is with respect to the
     /// elements below the diagonal.
     CholeskyFactorCorr,
-    /// A lower triangle whose rows are filled with z, except that the diagonal is exp z. The determinant is with
-    /// respect to the lower triangle.
+    /// A factor whose lower triangle contains z in row order, except that the diagonal is exp z. The determinant is
+    /// with respect to the lower triangle.
     CholeskyFactorCov,
     /// A matrix whose canonical partial correlations are tanh z, in column order. The determinant is with respect to
     /// the elements below the diagonal.
@@ -141,8 +141,8 @@ impl Transform {
         }
     }
 
-    /// Constrains the coordinates `z`. Appends the `rows × cols` value, column after column, to `out` and returns the
-    /// log absolute Jacobian determinant.
+    /// Maps the coordinates `z` to the constrained `rows × cols` value. Appends this value to `out`, column after
+    /// column, and returns the log absolute Jacobian determinant.
     ///
     /// # Panics
     /// Panics if `z` does not have [`Transform::coordinates`] elements, which is a bug in the caller.
@@ -186,7 +186,7 @@ impl Transform {
         }
     }
 
-    /// Appends the coordinates of the constrained value `x`, given column after column, to `out`.
+    /// Appends to `out` the coordinates of the constrained value `x`, which is given column after column.
     ///
     /// # Errors
     /// Fails if `x` violates the constraint, with a message that states the violation. In this case `out` is unchanged.
@@ -260,7 +260,7 @@ impl Transform {
 pub struct Violation {
     /// The index of the offending element in storage order, if a single element is at fault.
     pub element: Option<usize>,
-    /// The expected value, such as `at least 0` or `a simplex, whose elements sum to 1`.
+    /// A description of the expected value, such as `at least 0` or `a simplex, whose elements sum to 1`.
     pub expected: String,
     /// The value that was found.
     pub found: String,

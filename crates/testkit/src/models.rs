@@ -1,4 +1,4 @@
-//! Test densities, some with known optima.
+//! Test densities, for some of which the best approximation is known.
 
 use jensen_math::constants::LOG_TWO_PI;
 
@@ -18,7 +18,8 @@ pub struct CorrelatedGaussian {
 }
 
 impl CorrelatedGaussian {
-    /// Creates a Gaussian with evidence 1 from its mean and its precision, which is symmetric and row-major.
+    /// Creates a Gaussian with evidence 1 from its mean and its precision matrix. The precision matrix must be
+    /// symmetric, and it is given in row-major order.
     ///
     /// # Panics
     /// Panics if the precision is not positive definite.
@@ -77,7 +78,7 @@ impl CorrelatedGaussian {
             .collect()
     }
 
-    /// Returns the best mean-field ELBO, in nats.
+    /// Returns the ELBO of the best mean-field Gaussian, in nats.
     pub fn mean_field_elbo(&self) -> f64 {
         let d = self.mean.len();
         let diagonal: f64 = (0..d).map(|i| self.precision[i * d + i].ln()).sum();
@@ -269,7 +270,7 @@ pub struct EightSchools {
     pub centred: bool,
 }
 
-/// Estimated effects and standard errors of the eight schools.
+/// The estimated effects and the standard errors of the eight schools.
 const SCHOOLS: [(f64, f64); 8] = [
     (28.0, 15.0),
     (8.0, 10.0),

@@ -9,7 +9,8 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 pub struct StressSettings {
     /// The number of random points.
     pub points: usize,
-    /// Half the width of the cube from which points are drawn. Points are uniform in `[-radius, radius]^d`.
+    /// Half the width of the cube from which points are drawn. The points are uniformly distributed in `[-radius,
+    /// radius]^d`.
     pub radius: f64,
     /// The largest accepted error of a derivative, relative to the size of the derivative plus 1.
     pub tolerance: f64,
@@ -82,8 +83,8 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
 }
 
 /// Compares the gradient from `value_grad` with differences of `value`, and compares a batch of lanes with the same
-/// lanes evaluated one at a time. Points at which the value is not finite are skipped. Returns the failures. The list
-/// is empty if there are none.
+/// lanes evaluated one at a time. Points at which the value is not finite are skipped. Returns the list of failures,
+/// which is empty if the test passes.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);

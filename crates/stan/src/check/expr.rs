@@ -416,7 +416,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Returns the position and type of the component, which the source counts from 1.
+    /// Returns the position of the component, which the source counts from 1, and the component's type.
     pub(super) fn component(
         &mut self,
         ty: &Type,

@@ -25,22 +25,22 @@ use crate::syntax::token::RESERVED;
 /// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The program, or `None` if there are errors.
+    /// The typed program, or `None` if there are errors.
     pub program: Option<Program>,
-    /// Errors and warnings, in the order of the source.
+    /// Errors and warnings, in the order in which they occur in the source.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that the diagnostics refer to.
     pub files: Vec<SourceFile>,
 }
 
 impl Checked {
-    /// Renders the diagnostics as text. See [`crate::diagnostic::render`].
+    /// Renders the diagnostics as text, as [`crate::diagnostic::render`] does.
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
 }
 
-/// Translates a program from the syntax before Stan 2.33. See [`crate::syntax::old`].
+/// Translates a program from the syntax before Stan 2.33, as [`crate::syntax::old`] describes.
 pub fn modernise(text: &str) -> String {
     crate::syntax::old::modernise(text, &|name| {
         crate::program::BuiltinId::from_name(name).is_some()
@@ -70,7 +70,7 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
 /// Parses and checks a program. Messages refer to the program by `name`. The checker reads included files only through
 /// `includes`.
 ///
-/// A name that ends in `.stanfunctions` denotes a file that contains only functions.
+/// If `name` ends in `.stanfunctions`, the source contains only functions.
 ///
 /// Every input yields either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
@@ -98,7 +98,8 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Marks a construct that has already been reported, so that dependent checks do not report it again.
+/// Marks a construct whose error has already been reported, so that checks that depend on the construct do not report
+/// it again.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 

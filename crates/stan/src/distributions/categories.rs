@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// Returns the error for an outcome that is not a category.
+/// Returns the error for an outcome `n` that is not one of the `k` categories.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -154,7 +154,7 @@ fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> 
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// Positions count from 0, and all are below `n`.
+/// The categories are counted from 0, and all of them are below `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
@@ -183,7 +183,7 @@ pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>
     }
 }
 
-/// Selects the value of category `y`, where both the values and the category differ between records.
+/// Returns the value of category `y`. The category and the values may differ between records.
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);

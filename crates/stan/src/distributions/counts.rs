@@ -260,8 +260,8 @@ fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>)
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, as in zero-truncated counts, `T[1, ]`. For this bound, only the mass at 0 is
-/// needed, and no incomplete function.
+/// Whether the bound is the number 0, as in the truncation `T[1, ]` of zero-truncated counts. For this bound, the mass
+/// at 0 suffices, and no incomplete function is needed.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
@@ -342,7 +342,7 @@ fn lower_poisson_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Adds y η − exp η − log y!.
+/// Adds the Poisson log probability y η − exp η − log y!.
 pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if peaks::applies(d, y) {
         peaks::lower_poisson_log(d, y, eta);

@@ -18,7 +18,7 @@ use crate::value::error::{FnError, FnResult};
 /// An argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'g> {
-    /// The value: a single element, or one element for each outcome.
+    /// The value of the argument, which is a single element or one element for each outcome.
     pub e: E<'g>,
     /// Whether the argument's expression depends on parameters.
     pub level: Level,
@@ -42,7 +42,7 @@ pub struct DensityBuilder<'g> {
 }
 
 impl<'g> DensityBuilder<'g> {
-    /// Returns the arguments as values of the graph.
+    /// Returns the N arguments as values of the graph.
     ///
     /// # Panics
     /// Panics if the number of arguments is not N, because then the signature table and the formulas disagree.
@@ -80,7 +80,7 @@ impl<'g> DensityBuilder<'g> {
         self.always(total);
     }
 
-    /// Returns whether the call keeps a term that depends on these arguments.
+    /// Returns whether the call keeps a term that depends on the arguments at these positions.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
@@ -107,7 +107,8 @@ impl<'g> DensityBuilder<'g> {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// Sets the log density to −∞ where `bad` is nonzero, which marks the outcomes outside the support.
+    /// Sets the log density to −∞ where `bad` is nonzero. The caller marks the outcomes outside the support in this
+    /// way.
     pub fn outside(&mut self, bad: E<'g>) {
         let bad = bad.sum();
         if bad.scalar() == Some(0.0) {
@@ -134,14 +135,14 @@ pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 pub struct Passed<'a> {
     /// The value of the argument.
     pub sym: &'a Sym,
-    /// Whether its expression depends on parameters.
+    /// Whether the argument's expression depends on parameters.
     pub level: Level,
 }
 
 /// The input of a formula for whole vectors and matrices.
 #[derive(Debug)]
 pub struct Whole<'g, 'a> {
-    /// The arguments of the call, whole.
+    /// The arguments of the call, which are not split into elements.
     pub passed: &'a [Passed<'a>],
     /// The builder for the terms of the density. It has no arguments of its own, and its number of outcomes is 1.
     pub density: DensityBuilder<'g>,
@@ -156,7 +157,7 @@ impl<'g> Whole<'g, '_> {
         }
     }
 
-    /// Adds the terms of another formula, applied to these arguments.
+    /// Applies another formula to these arguments, and adds the terms of that formula.
     ///
     /// # Errors
     /// Returns the errors of the formula.
@@ -186,7 +187,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// Builds the log density. If `drop` is true, it omits terms that depend only on data.
+    /// Builds the log density. If `drop` is true, terms that depend only on data are omitted.
     ///
     /// # Errors
     /// Fails if the sizes of the arguments do not match, or if a known argument is outside its domain.
@@ -369,7 +370,7 @@ pub fn within<'g>(
 /// The bounds of positive outcomes.
 pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 
-/// Returns the known numbers of argument `i`. An argument of type `int` never depends on parameters.
+/// Returns the numbers of argument `i`, which has type `int`.
 ///
 /// # Errors
 /// Fails if the argument depends on parameters.

@@ -7,8 +7,8 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The arguments of a density that may be containers over exchangeable records. If one of them is, the density is a sum
-/// over the records.
+/// States which arguments of a density may be containers over exchangeable records. If an argument is such a container,
+/// the density is a sum over the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
     /// Arrays of vectors and matrices may be containers over records.
@@ -21,15 +21,15 @@ pub enum OverRecords {
     All,
 }
 
-/// A distribution of whole values. It contains everything that the distribution's functions need, both for known values
-/// and for the graph. These functions use the shapes of their arguments.
+/// A distribution of whole values. The row contains everything that the distribution's functions need, both for known
+/// values and for the graph. These functions use the shapes of their arguments.
 pub struct Multivariate {
     /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The log density over the graph, with the arguments that may be containers over records. It is `None` if there is
-    /// no such formula.
+    /// The formula of the log density over the graph, and the arguments that may be containers over records. The field
+    /// is `None` if there is no such formula.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 

@@ -12,7 +12,7 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// The smallest count for which log n! is so large that cancellation loses digits.
+/// The smallest count for which the direct formula loses digits, because log n! is large and cancels.
 pub const LARGE: f64 = 1e4;
 
 /// Returns whether at least one count is large and the call keeps all terms. If the call may omit constants, the large
@@ -22,7 +22,7 @@ pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
 
-/// Returns the log binomial probability of y successes among n trials with probability y/n.
+/// Returns the log binomial probability of y successes among n trials if the probability of success is y/n.
 fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
@@ -60,15 +60,15 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part of the log probability of y successes among n trials that does not depend on the log odds. Successes and
-/// failures are exchanged if there are fewer failures.
+/// The part of the log probability of y successes among n trials that does not depend on the log odds. If there are
+/// fewer failures than successes, the two are exchanged.
 struct Odds {
     /// −1 if successes and failures were exchanged, and 1 otherwise.
     sign: f64,
     fewer: f64,
     /// The smaller count divided by n.
     part: f64,
-    /// The log odds of the peak, as a sum of two parts.
+    /// The log odds of the peak, stored as a sum of two parts.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,
@@ -103,7 +103,7 @@ impl Odds {
     }
 }
 
-/// Returns the log binomial probability of y successes among n trials at log odds η.
+/// Returns the log binomial probability of y successes among n trials with log odds η.
 pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     let odds = Odds::new(y, n);
     let eta = odds.sign * eta;

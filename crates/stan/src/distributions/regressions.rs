@@ -114,7 +114,7 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
     Ok(Value::Vector(eta))
 }
 
-/// Returns the rows of `x`, and whether all outcomes share a single row. A shared row is returned once.
+/// Returns the rows of `x`, and whether all outcomes share a single row. In that case the row is returned only once.
 fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
     if let Value::RowVector(row) = x {
         return Ok((vec![row.clone()], true));
@@ -165,7 +165,7 @@ fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     univariate("bernoulli_logit")?.draw(rng, &[&eta])
 }
 
-/// The logits of the categories in row i are αᵀ + xᵢ β. β has a column for each category.
+/// In row i, the logits of the categories are αᵀ + xᵢ β. The matrix β has one column for each category.
 fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "categorical_logit_glm_lpmf";
     let (alpha, beta) = (a[2].slice()?, a[3].matrix()?);

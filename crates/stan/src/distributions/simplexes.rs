@@ -1,4 +1,4 @@
-//! Distributions of simplexes and of the counts in categories.
+//! Distributions of simplexes, and distributions of counts in categories.
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, log_sum_exp_slice};
@@ -19,9 +19,9 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Positive, Unit};
 
-/// The name of probabilities in messages.
+/// The name that messages use for a vector of probabilities.
 pub const PROBABILITIES: &str = "the probabilities parameter";
-/// The name of log odds in messages.
+/// The name that messages use for a vector of log odds.
 pub const LOG_ODDS: &str = "the log odds parameter";
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
@@ -312,7 +312,7 @@ fn lower_multinomial_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the integers of argument `i`, which must be known.
+/// Returns the numbers of the `int` argument `i`, which must be known.
 pub fn outcomes(w: &Whole<'_, '_>, i: usize) -> FnResult<Vec<f64>> {
     match w.passed[i].sym.known() {
         Some(value) => Ok(match &*value {

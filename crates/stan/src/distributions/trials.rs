@@ -444,7 +444,7 @@ pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnRes
     Ok(sum)
 }
 
-/// The largest number of terms of a sum. Each term is a node of the graph.
+/// The largest number of terms in a sum. Each term is a node of the graph.
 const MOST_TERMS: f64 = 20_000.0;
 
 fn lower_beta_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {

@@ -11,13 +11,13 @@ use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The name of a parameter in messages, and its domain.
+/// The name of a parameter in messages, and the domain of the parameter.
 pub type Parameter = (&'static str, Domain);
 
-/// The name of a location parameter in messages.
+/// The name that messages use for a location parameter.
 pub const LOCATION: &str = "the location parameter";
 
-/// The name of a scale parameter in messages.
+/// The name that messages use for a scale parameter.
 pub const SCALE: &str = "the scale parameter";
 
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper tail.
@@ -30,7 +30,7 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// Computes both tails from the log of the lower tail.
+    /// Computes both tails from the log probability of the lower tail.
     pub fn from_log_lower(lower: f64) -> Tails {
         let lower = lower.min(0.0);
         Tails {
@@ -39,7 +39,7 @@ impl Tails {
         }
     }
 
-    /// Computes both tails from the log of the upper tail.
+    /// Computes both tails from the log probability of the upper tail.
     pub fn from_log_upper(upper: f64) -> Tails {
         let upper = upper.min(0.0);
         Tails {
@@ -53,7 +53,7 @@ impl Tails {
         Tails { lower, upper }
     }
 
-    /// Returns the tails of −X at −x. X must be continuous.
+    /// Returns the tails of −X at −x, where X is the variate and must be continuous.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,
@@ -74,7 +74,7 @@ impl Tails {
     };
 }
 
-/// A condition on several parameters of a function, which are checked together.
+/// A check that involves several parameters of a distribution.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
 /// A formula over the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
@@ -86,11 +86,11 @@ struct Lowering<F> {
     terms: F,
 }
 
-/// The name of the variate in messages.
+/// The name that messages use for the variate.
 pub const VARIATE: &str = "the random variable";
 
-/// A univariate distribution. It contains everything that the distribution's functions need, both for known values and
-/// for the graph. All functions receive the variate first, followed by the parameters.
+/// A univariate distribution. The row contains everything that the distribution's functions need, both for known values
+/// and for the graph. All functions receive the variate first, followed by the parameters.
 pub struct Univariate {
     /// The name of the distribution, without suffix.
     pub name: &'static str,
@@ -115,13 +115,13 @@ pub struct Univariate {
 /// A variant of a log density with the same name but more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
-    /// Returns the log density of known values.
+    /// Returns the log density for known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     /// Builds the log density over the graph.
     pub lowered: WholeFormula,
 }
 
-/// The function of a distribution, as given by the suffix of its name.
+/// A function of a distribution, which the suffix of its name identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`
@@ -299,7 +299,7 @@ impl Univariate {
         }
     }
 
-    /// Returns whether the function has a formula over the graph.
+    /// Returns whether the function with this suffix has a formula over the graph.
     pub fn is_lowered(&self, suffix: Suffix) -> bool {
         match suffix {
             Suffix::Density => self.lowered.is_some(),
@@ -308,7 +308,7 @@ impl Univariate {
         }
     }
 
-    /// Adds the terms of one of the functions over the graph.
+    /// Builds the function with this suffix over the graph, and adds its terms.
     ///
     /// # Errors
     /// Fails if a known argument is outside its domain.
@@ -388,7 +388,7 @@ impl Univariate {
         Ok(())
     }
 
-    /// Draws one random number, or an array if a parameter is a container.
+    /// Draws one random number, or an array of random numbers if a parameter is a container.
     ///
     /// # Errors
     /// Fails as [`Univariate::call`] does.
@@ -444,7 +444,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// Returns the common length of the arguments, or `None` if one is empty. Scalars match any length.
+/// Returns the common length of the arguments, or `None` if an argument is empty. A scalar matches any length.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

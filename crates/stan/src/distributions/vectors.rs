@@ -439,8 +439,8 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// If each record has its own outcome, returns the factor of the scale argument and Σ zᵢ², computed element by element.
-/// Here z = L⁻¹ (y − μ), or z = Lᵀ (y − μ) if the argument is a precision.
+/// If each record has its own outcome, returns the factor of the scale argument and the sum Σ zᵢ², which is computed
+/// element by element. Here z = L⁻¹ (y − μ), or z = Lᵀ (y − μ) if the argument is a precision.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
     mu: usize,
@@ -505,9 +505,9 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// If there are several vectors, the largest dimension for which their elements are recorded separately. Correlated
-/// effects have few elements. Longer vectors, such as Gaussian processes, are recorded as a whole, because they are
-/// difficult to fit for their correlation and not for the spread of single elements.
+/// The largest dimension of vectors whose elements are recorded separately, if there is more than one vector. Vectors
+/// of correlated effects have few elements. Longer vectors, such as Gaussian processes, are recorded as a whole,
+/// because their correlation makes them difficult to fit, and not the spread of single elements.
 const FEW: usize = 16;
 /// The largest dimension of a single vector whose elements are recorded separately. The vector may be one of many
 /// vectors in a loop.

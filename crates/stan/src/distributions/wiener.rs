@@ -59,8 +59,8 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// Returns the log density of outcomes with parameters that vary from trial to trial. It takes more arguments than
-/// `wiener`.
+/// Returns the log density of outcomes whose parameters vary from trial to trial. The function takes more arguments
+/// than `wiener`.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, or sizes do not match.
@@ -172,7 +172,7 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of decision times, which determines how the times are weighted.
+/// A range of decision times. It determines the weights of the times.
 #[derive(Clone, Copy)]
 enum Range {
     /// The outcome is the only time.
@@ -196,8 +196,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the logarithm of
-/// its weight.
+/// The quadrature nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the
+/// logarithm of a weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,

@@ -57,7 +57,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// Returns the form of a function, or `None` if the function does not belong to the approximation.
+    /// Returns the properties of a function, or `None` if the function does not belong to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -129,14 +129,14 @@ impl LaplaceForm {
 /// The settings of the search for the mode.
 #[derive(Clone, Debug)]
 pub struct LaplaceSettings {
-    /// The extent of the blocks on the Hessian's diagonal.
+    /// The number of rows of each block on the Hessian's diagonal.
     pub block: usize,
     /// The system of equations that determines the mode. It has one unknown for each latent variable, and no
     /// parameters.
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after the search reduce the error to rounding error.
+/// The smallest tolerance of the search. Two more steps after the search reduce the remaining error to rounding error.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
@@ -202,7 +202,7 @@ impl LaplaceSettings {
     }
 }
 
-/// Returns the number of latent variables, which is the extent of a square covariance matrix.
+/// Returns the number of latent variables, which is the number of rows of the covariance matrix.
 ///
 /// # Errors
 /// Fails if the matrix is not square.
@@ -252,7 +252,7 @@ pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult
     index.iter().enumerate().map(position).collect()
 }
 
-/// Returns the library density with this name.
+/// Returns the library density with this name, as a likelihood.
 ///
 /// # Errors
 /// Fails if the library has no such likelihood.
@@ -261,5 +261,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// The jitter in the test for a mode, relative to the mean variance of the prior.
+/// The jitter that the test for a mode adds to a diagonal, relative to the mean variance of the prior.
 pub const JITTER: f64 = 1e-8;

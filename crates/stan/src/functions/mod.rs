@@ -57,12 +57,13 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, a term that depends on no argument, or 0 if the call drops it.
+    /// Returns `x`, which is a term that depends on no argument, or 0 if the call drops this term.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, a term that depends on the arguments in `mask` (bit i is argument i), or 0 if the call drops it.
+    /// Returns `x`, which is a term that depends on the arguments in `mask`, or 0 if the call drops this term. Bit i of
+    /// `mask` stands for argument i.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -106,7 +107,7 @@ pub enum Builtin {
     Pure(fn(&[&Value]) -> FnResult<Value>),
     /// A constraining transform, which returns the constrained value and the log-Jacobian.
     Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
-    /// A density, which receives the terms to keep along with its arguments.
+    /// A density. The first argument of the function contains the terms to keep.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
     /// A function that draws random numbers.
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),

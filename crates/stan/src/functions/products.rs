@@ -224,8 +224,8 @@ fn add_diag(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(m))
 }
 
-/// Returns the dot products of the columns (or rows) of two containers of the same shape. If they are complex, the
-/// first container is conjugated.
+/// Returns the dot products of the columns, or of the rows, of two containers of the same shape. If the containers are
+/// complex, the first is conjugated.
 fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     let as_matrix = |x: &Value| -> FnResult<Mat<Complex64>> {
         Ok(match x.map_complex(&|z| z)? {

@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver that a function calls, and the positions of its arguments.
+/// The kind of solver that a function calls, and the positions of the function's arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`.
@@ -41,7 +41,7 @@ pub struct OdeForm {
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// The position of the first argument of the right-hand side.
+    /// The position of the first argument that is passed to the right-hand side.
     pub rest: usize,
     /// The number of further arguments, or `None` if all remaining arguments belong to the right-hand side.
     pub count: Option<usize>,
@@ -62,15 +62,15 @@ pub struct DaeForm {
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// The position of the first argument of the system.
+    /// The position of the first argument that is passed to the system.
     pub rest: usize,
     /// The number of further arguments, or `None` if all remaining arguments belong to the system.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// Returns the form of a function that is called with this number of arguments after the passed function. Returns
-    /// `None` if the function is not a solver.
+    /// Returns the form of the function `name`, where `arguments` is the number of arguments after the passed function.
+    /// Returns `None` if the function is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -184,10 +184,10 @@ impl DaeForm {
     }
 }
 
-/// Checks that the initial values of a differential-algebraic equation are finite, with Stan's message.
+/// Checks that the initial values of a differential-algebraic equation are finite. The message of the error is Stan's.
 ///
 /// # Errors
-/// Fails at the first value that is not finite, which the error reports.
+/// Fails if a value is not finite. The error reports the first such value.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -318,7 +318,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
 /// Checks that `times` are finite, in order, and later than `start`.
 ///
 /// # Errors
-/// The error names the first value that is not finite.
+/// Fails if a time violates one of these conditions. The error reports the first such time.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {
@@ -344,7 +344,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the tolerance of `integrate_1d`, or the default if none is given.
+/// Returns the tolerance of `integrate_1d`, or the default tolerance if none is given.
 ///
 /// # Errors
 /// Fails if the tolerance is not positive.

@@ -12,7 +12,7 @@ use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 /// distribution.
 const MOST: usize = 100_000_000;
 
-/// Returns the number of terms after which a series or a continued fraction with this parameter has converged.
+/// Returns the number of terms after which a series or a continued fraction with parameter `a` has converged.
 fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }
@@ -126,7 +126,7 @@ fn ln_beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     (log_front + h.ln()).min(0.0)
 }
 
-/// Returns the x at which log Φ(x) equals `log_p`.
+/// Returns the number x at which log Φ(x) equals `log_p`.
 pub fn inv_phi_log(log_p: f64) -> f64 {
     if log_p.is_nan() || log_p > 0.0 {
         return f64::NAN;

@@ -121,7 +121,7 @@ fn sort(x: &Value, descending: bool) -> FnResult<Value> {
     })
 }
 
-/// The positions are those of the sorted elements. Equal elements keep their order.
+/// The result contains the positions of the elements in sorted order. Equal elements keep their order.
 fn order(x: &Value, descending: bool) -> FnResult<Value> {
     let x = x.numbers();
     check_sortable(&x)?;

@@ -65,12 +65,12 @@ impl DataSource for NoData {
     }
 }
 
-/// Binds every declaration of the data block, in order. Checks that the data are present, and checks their shapes,
-/// types and constraints.
+/// Binds every declaration of the data block, in order. Checks that the data are present and that their shapes, types
+/// and constraints match the declarations.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Data`] at the declaration's name. The message is one line and states the variable and the
-/// expected and found types.
+/// Fails with [`ErrorKind::Data`] at the declaration's name. The message consists of one line, with the variable, the
+/// expected type and the type that was found.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -196,7 +196,7 @@ fn build(
     })
 }
 
-/// Array extents come first, followed by those of vectors and matrices, and 2 for a complex number.
+/// Returns the extents of the arrays, followed by the extents of a vector or matrix, and by 2 for a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {
@@ -205,7 +205,7 @@ fn input_dims(ty: &Sized) -> Vec<usize> {
     dims
 }
 
-/// Returns the index of element `at` in row-major order, such as `[2,1]`.
+/// Returns the index of the element at row-major position `at`, such as `[2,1]`.
 fn row_major_name(dims: &[usize], at: usize) -> String {
     if dims.is_empty() {
         return String::new();

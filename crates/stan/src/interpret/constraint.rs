@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// Evaluates the bounds of a constraint.
     ///
     /// # Errors
-    /// Returns any error of evaluating a bound.
+    /// Returns any error that occurs while a bound is evaluated.
     pub fn transform(&mut self, constraint: &Constraint) -> Eval<Transform> {
         Ok(match constraint {
             Constraint::None => Transform::Identity,

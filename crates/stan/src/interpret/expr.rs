@@ -20,7 +20,7 @@ impl Machine<'_> {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// Returns any error of the evaluation, located at the innermost expression.
+    /// Returns any error that occurs during the evaluation, located at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // Expressions without operands are cheap and do not need the depth guard.
         match &expr.kind {

@@ -60,7 +60,7 @@ pub(super) fn invoke(
         .map(Operand::into_value)
 }
 
-/// `reduce_sum` is evaluated as one partial sum over the whole list.
+/// Evaluates `reduce_sum` as a single partial sum over the whole list.
 fn reduce_sum(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -107,7 +107,7 @@ fn map_rect(
     Ok(Value::Vector(out))
 }
 
-/// Computes ∫ f(x, xc, θ, data) dx by the double exponential rule. The interval may be infinite.
+/// Computes ∫ f(x, xc, θ, data) dx by double-exponential quadrature. The interval may be infinite.
 fn integrate(
     machine: &mut Machine<'_>,
     function: &FunRef,

@@ -11,8 +11,8 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` without tighter bounds, and therefore of most sizes. The elements of an array of ints
-    /// count from 1 up to this value.
+    /// The value of every `int` that has no tighter bounds, and therefore of most sizes. The elements of an array of
+    /// ints count from 1 up to this value.
     pub size: i32,
     /// Whether an int with two bounds takes the upper bound instead of the lower bound. The upper bound turns switches
     /// on.
@@ -76,7 +76,7 @@ fn ints(machine: &mut Machine<'_>, part: &Part<'_>, what: Invention) -> Eval<Vec
     Ok((0..count).map(of).collect())
 }
 
-/// The numbers increase within their bounds.
+/// The numbers increase from element to element, within their bounds.
 fn reals(machine: &mut Machine<'_>, part: &Part<'_>) -> Eval<Vec<f64>> {
     let transform = machine.transform(part.constraint)?;
     let count = part.ty.scalars() * if part.ty.is_complex() { 2 } else { 1 };

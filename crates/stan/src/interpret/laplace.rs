@@ -15,11 +15,11 @@ use crate::program::{BuiltinId, Expr, FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, FnResult};
 use crate::value::{Matrix, Operand, Value};
 
-/// Weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// The weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
-/// Weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// The weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
-/// Weight of second differences at the centre.
+/// The weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
 /// The step of the differences, relative to the scale of the posterior. With this step, ten digits are unaffected by
@@ -64,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// NaN if the likelihood rejects or is not finite.
+    /// The value is NaN if the likelihood rejects the point or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -324,7 +324,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// The covariance may be singular because of rounding.
+/// The covariance may be singular because of rounding errors.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

@@ -13,7 +13,7 @@ pub type Slots = Vec<Option<Arc<Value>>>;
 /// A function that receives the output of `print`, one line at a time.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
-/// An evaluator of the expressions and statements of one program. See [`Machine::new`].
+/// Evaluates the expressions and statements of one program. See [`Machine::new`].
 pub struct Machine<'m> {
     pub(super) program: &'m Program,
     pub(super) locals: &'m [Vec<VarId>],
@@ -24,7 +24,7 @@ pub struct Machine<'m> {
     pub slots: Slots,
     /// The current value of the log density.
     pub target: f64,
-    /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
+    /// Whether the log density includes the terms of `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants, which are the terms that depend only on arguments of
     /// level data. Stan itself may drop more terms in the body of a function that is called with data for an argument
@@ -38,7 +38,7 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// The work between two checks of the interrupt. It takes some hundred microseconds.
+/// The number of units of work between two checks of the interrupt. That much work takes some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
@@ -70,12 +70,12 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Sets an external interrupt of the evaluation.
+    /// Sets an interrupt that can end the evaluation.
     pub fn with_halt(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }
 
-    /// `amount` counts units of work such as visited elements. The interrupt is checked occasionally.
+    /// `amount` is a number of units of work, such as visited elements. The interrupt is checked occasionally.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {

@@ -21,15 +21,15 @@ use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 pub struct Interpreter {
     /// The limits of every evaluation.
     pub limits: Limits,
-    /// The seed of the random numbers in transformed data.
+    /// The seed of the random numbers that the transformed data block draws.
     pub seed: u64,
     /// The interrupt, which ends the binding of the data and every later evaluation of the bound model.
     pub halt: Halt,
 }
 
 impl Interpreter {
-    /// Binds the data, computes the transformed data, and lays out the parameters. `sink` receives the output of
-    /// `print`.
+    /// Binds the data, computes the transformed data, and lays out the parameters. The output of `print` goes to
+    /// `sink`.
     ///
     /// # Errors
     /// Fails if the data do not match their declarations, if transformed data violate their constraints, or if a
@@ -129,7 +129,7 @@ fn check_block(machine: &mut Machine<'_>, stmts: &[Stmt], kind: ErrorKind) -> Ev
     Ok(())
 }
 
-/// A program with bound data and computed transformed data.
+/// A program with its data and its computed transformed data.
 #[derive(Clone, Debug)]
 pub struct BoundModel {
     program: Arc<Program>,
@@ -173,7 +173,7 @@ impl BoundModel {
         &self.slots
     }
 
-    /// Returns the parameters, in order, with their sizes.
+    /// Returns the parameters in order, each with its type and sizes.
     pub fn parameters(&self) -> &[(VarId, Sized)] {
         &self.parameters
     }
@@ -188,7 +188,7 @@ impl BoundModel {
         self.dim
     }
 
-    /// Creates a machine with the values of data and transformed data.
+    /// Creates a machine whose variables have the values of data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -214,7 +214,7 @@ impl BoundModel {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// Returns the log density as [`BoundModel::log_density`] does, and sends the output of `print` to `sink`.
+    /// Returns the log density that [`BoundModel::log_density`] returns, and sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails as [`BoundModel::log_density`] does.

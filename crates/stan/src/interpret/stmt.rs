@@ -18,7 +18,7 @@ use crate::value::{Operand, Value};
 /// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
-/// A message, truncated with `…` if it is longer than [`MESSAGE`].
+/// A message. If it is longer than [`MESSAGE`], it is truncated and ends in `…`.
 #[derive(Default)]
 struct Short(String);
 
@@ -48,7 +48,7 @@ impl Machine<'_> {
     /// Runs statements. Variables that they declare remain in scope.
     ///
     /// # Errors
-    /// Returns any error of the evaluation.
+    /// Returns any error that occurs during the evaluation.
     pub fn run(&mut self, stmts: &[Stmt]) -> Eval<()> {
         self.exec_all(stmts).map(|_| ())
     }

@@ -191,8 +191,8 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Calls a `…_jacobian` function of the library. Returns the constrained value and the log-Jacobian, which the caller
-/// adds to the log density.
+/// Calls a library function with the suffix `_jacobian`. Returns the constrained value and the log-Jacobian, which the
+/// caller adds to the log density.
 ///
 /// # Errors
 /// Fails as [`call`] does.

@@ -84,7 +84,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// The condition is x < a, but NaN also violates every bound.
+/// Returns the condition x < a. NaN also violates the bound.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())

@@ -130,7 +130,7 @@ const STEP_LIMIT: u64 = 10_000_000;
 /// The number of steps between two checks of the interrupt.
 const ASK_EVERY: u64 = 256;
 
-/// The size of a stack for [`DEPTH_LIMIT`] levels, in bytes. Only the pages that are touched use memory.
+/// The size of a stack for [`DEPTH_LIMIT`] levels, in bytes. Only the pages that are used need memory.
 #[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
@@ -229,7 +229,7 @@ struct Unrolled {
 /// A `return` under a condition that depends on parameters. The code after it applies only to draws for which the
 /// condition does not hold.
 struct Exit<'g> {
-    /// 1 for draws for which the function has returned.
+    /// A number that is 1 for draws for which the function has returned.
     condition: E<'g>,
     value: Option<Sym>,
     /// The number of terms of the log density before the `return`.
@@ -372,7 +372,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The value is NaN for draws for which a guard is nonzero.
+    /// The log density is NaN for draws for which a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

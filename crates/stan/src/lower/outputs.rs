@@ -16,7 +16,7 @@ use crate::value::sized::{Part, Sized, part_of};
 /// Programs with larger graphs are left to the interpreter.
 const NODE_LIMIT: usize = 4_000_000;
 
-/// The reported values of a program with its data, as a graph, and the random numbers that this graph receives.
+/// The graph of a program's reported values, and the random numbers that this graph receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
     /// The graph of the reported values. Input 0 contains the unconstrained coordinates, and the other inputs receive

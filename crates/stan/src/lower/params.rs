@@ -1,4 +1,4 @@
-//! Lowers parameters: maps unconstrained coordinates to constrained values, with the log-Jacobian.
+//! Lowers parameters: maps the unconstrained coordinates to constrained values, and computes the log-Jacobian.
 //!
 //! The maps themselves are in [`crate::symbolic::transforms`].
 

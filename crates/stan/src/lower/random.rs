@@ -18,7 +18,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// The number is limited because each stage recomputes the results of the earlier stages.
+/// The largest number of stages. Each stage recomputes the results of the earlier stages, so many stages are slow.
 const MOST_STAGES: usize = 8;
 
 /// The smallest size of the first input. Later inputs are larger.
@@ -35,7 +35,7 @@ pub enum Standard {
     Exponential,
 }
 
-/// A range of numbers in an input of the graph.
+/// A range of the numbers in an input of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// The index of the input.
@@ -67,7 +67,7 @@ pub struct StandardCall {
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
-    /// The inputs that receive the numbers.
+    /// The position in the inputs at which the graph receives the numbers.
     pub to: Numbers,
 }
 
@@ -80,9 +80,9 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of the result that is 0 for draws that skip the call, among the results of the stage.
+    /// The index of the stage's result that is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// The inputs that receive the numbers.
+    /// The position in the inputs at which the graph receives the numbers.
     pub to: Numbers,
 }
 
@@ -308,7 +308,8 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// Returns the category whose interval between cumulative sums of `weights` contains the uniform number `u`.
+/// Returns the category that the uniform number `u` selects. Category k is selected if `u` lies between the cumulative
+/// sums of `weights` before and after k.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),

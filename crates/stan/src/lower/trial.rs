@@ -35,10 +35,10 @@ const TRIALS: [Invention; 4] = [
 /// The number of interpreter steps, or of graph nodes, after which a trial is abandoned.
 const MOST: u64 = 1_000_000;
 
-/// The size of one value, in bytes, above which a trial with generated data is abandoned.
+/// The size of one value, in bytes, above which a trial with made-up data is abandoned.
 const ROOM: u64 = 256 << 20;
 
-/// The number of checks of the interrupt after which a trial is abandoned. There is one check every few hundred steps.
+/// The number of checks of the interrupt after which a trial is abandoned. A check occurs every few hundred steps.
 const PATIENCE: u64 = 4_000;
 
 /// Returns the constructs of a correct program that lowering rejects. The program is lowered with made-up data that

@@ -1,4 +1,4 @@
-//! Names dimensions after the variables in declared sizes.
+//! Names the dimensions of variables after the variables that occur in their declared sizes.
 
 use std::collections::BTreeMap;
 

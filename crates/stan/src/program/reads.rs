@@ -60,7 +60,7 @@ fn indices(indices: &[Index], f: &mut dyn FnMut(VarId, Span)) {
     }
 }
 
-/// Returns all size expressions of a type, starting with the outermost.
+/// Returns all size expressions of a type, starting with the outermost dimension.
 pub fn sizes(ty: &SizedType) -> Vec<&Expr> {
     match ty {
         SizedType::Vector(n)

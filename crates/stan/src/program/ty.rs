@@ -23,7 +23,7 @@ pub enum Type {
     ComplexRowVector,
     /// `complex_matrix`
     ComplexMatrix,
-    /// An array with one dimension over an element type: `array[,] int` is `Array(Array(Int))`.
+    /// An array of elements of the given type. `array[,] int` is `Array(Array(Int))`.
     Array(Box<Type>),
     /// `tuple(…)`. A tuple variable has at least two components.
     Tuple(Vec<Type>),
@@ -78,7 +78,7 @@ impl Type {
         *self.unwind().1 == Type::Int
     }
 
-    /// Returns whether every scalar of the type is an `int`. The value of such a type never depends on parameters.
+    /// Returns whether every scalar in the type is an `int`. A value of such a type never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -153,7 +153,8 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Whether a value can depend on parameters. `Data` is less than `Param`, so `max` combines levels.
+/// Whether a value can depend on parameters. `Data` is less than `Param`, so the level of a combination is the maximum
+/// of the levels.
 ///
 /// The level is static, as in Stan itself. A local real variable of the model block is `Param` even if only data are
 /// ever assigned to it, and a real argument of a function is `Param` unless it is declared `data`. An evaluator that

@@ -4,7 +4,7 @@ use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
 
 impl Index {
-    /// Returns the expressions in the index.
+    /// Returns the expressions that occur in the index.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Index::All => Vec::new(),
@@ -143,7 +143,7 @@ impl Stmt {
         }
     }
 
-    /// Visits the expressions of the statement itself, and their subexpressions.
+    /// Visits the expressions of the statement itself and their subexpressions, but not those of contained statements.
     pub fn visit_exprs<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Decl(decl) => decl.visit(see),

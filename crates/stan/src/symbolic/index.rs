@@ -264,7 +264,7 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
 /// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Indices, with the type of the part that they select.
+    /// Indices, together with the type of the part that they select.
     Index(Vec<Idx>, Type),
     /// A tuple component, counted from 0.
     Component(usize),
@@ -306,7 +306,7 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
     ))
 }
 
-/// Checks that `new` may replace a whole variable with the value `old`.
+/// Checks that `new` may replace the value `old` of a whole variable.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
         return check_shape(&old, &new);

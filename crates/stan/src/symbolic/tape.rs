@@ -30,8 +30,8 @@ pub struct Tape {
     pub taken: Cell<Option<NodeId>>,
     /// The values to which the program gives a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Pairs of a value and a vector, of which the value is a rotation. If the vector has location 0 and the same scale
-    /// for all elements, so does the value.
+    /// Pairs of values and a vector that was rotated to compute them. If the vector has location 0 and the same scale
+    /// for all elements, so do the values.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// The known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
@@ -97,8 +97,8 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Creates a value from known numbers. If `like` is true, it is a column with one number per record, and otherwise
-    /// a vector.
+    /// Creates a value from known numbers. It is a column with one number per record if `like` is true, and a vector
+    /// otherwise.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)
@@ -336,9 +336,9 @@ impl<'g> E<'g> {
         eq => Eq;
         /// Returns log(eˣ + eʸ).
         log_add_exp => LogAddExp;
-        /// Returns min(x, y), or NaN if either is NaN.
+        /// Returns the smaller of x and y, or NaN if either is NaN.
         fmin => Fmin;
-        /// Returns max(x, y), or NaN if either is NaN.
+        /// Returns the larger of x and y, or NaN if either is NaN.
         fmax => Fmax;
     }
 
@@ -674,9 +674,9 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
-    /// Returns the eigenvalues and eigenvectors of the complex `n × n` matrix with real part `self` and imaginary part
-    /// `im`. If `hermitian` is true, they are those of its Hermitian part. The eigenvalues and the eigenvectors each
-    /// consist of a real and an imaginary part.
+    /// Returns the eigenvalues and the eigenvectors of a complex `n × n` matrix, each as a real and an imaginary part.
+    /// The matrix has the real part `self` and the imaginary part `im`. If `hermitian` is true, its Hermitian part is
+    /// used instead.
     pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
         if self.is_record() || im.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -713,7 +713,7 @@ impl<'g> E<'g> {
         self.gather(&index)
     }
 
-    /// Returns log Σ exp over all elements.
+    /// Returns log Σ exp(xᵢ) over all elements.
     pub fn log_sum_exp(self) -> Self {
         match self.len() {
             0 => self.num(f64::NEG_INFINITY),

@@ -19,7 +19,7 @@ pub enum Bound<'g> {
     None,
     /// The bound is finite everywhere, or unknown.
     All(E<'g>),
-    /// The bound is known. It is finite where the second value is 1.
+    /// The bound is known. It is finite where the second value is 1, and infinite where the second value is 0.
     Some(E<'g>, E<'g>),
 }
 
@@ -32,10 +32,10 @@ pub enum Bounds<'g> {
     Scaled(Bound<'g>, Bound<'g>),
 }
 
-/// Reads the bound of a variable with these extents. Elements that equal `infinity` are not bounds.
+/// Reads the bound of a variable with these extents. An element that equals `infinity` imposes no bound.
 ///
 /// # Errors
-/// Fails if the bound has another shape or is NaN.
+/// Fails if the bound has the wrong shape, or if it is NaN.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {
@@ -460,7 +460,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     (cells, jacobian)
 }
 
-/// The matrix is stored row by row. The second result is the logarithms of its diagonal.
+/// The matrix is stored row by row. The second result contains the logarithms of the diagonal.
 fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
     let mut cells = vec![Cell::Const(0.0); rows * cols];
     let mut diagonal = Vec::with_capacity(cols);

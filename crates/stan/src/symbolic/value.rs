@@ -17,7 +17,7 @@ use crate::value::{Mat, Value};
 const ASK_EVERY: usize = 256;
 
 /// The largest number of elements of a container that an unrolled loop handles element by element. The copies of the
-/// loop body then remain recognisable, so that they can be merged again.
+/// loop body can then be recognised and merged again.
 pub const SHORT: usize = 16;
 
 /// The shape of a container of reals that is not an array, or of the elements of an array of such containers.
@@ -83,7 +83,7 @@ impl Dims {
         self.array.iter().product()
     }
 
-    /// Returns all extents, array dimensions first.
+    /// Returns all extents, starting with the array dimensions.
     pub fn extents(&self) -> Vec<usize> {
         let mut all = self.array.clone();
         match self.leaf {
@@ -130,7 +130,8 @@ impl Dims {
         format!("array[{}] {leaf}", dims.join(","))
     }
 
-    /// Returns the extents of a known value of reals or ints, or `None` for complex numbers and tuples.
+    /// Returns the extents of a known value that consists of reals or ints. Returns `None` for complex numbers and
+    /// tuples.
     pub fn of_value(value: &Value) -> Option<Dims> {
         let mut array = Vec::new();
         let mut value = value;
@@ -219,7 +220,7 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// Returns the elements separately. Changes the representation if necessary.
+    /// Returns the elements as separate cells, and changes the representation of the container if necessary.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -260,7 +261,7 @@ pub enum Sym {
     Scalar(NodeId),
     /// A container of reals.
     Flat(Flat),
-    /// An array of values other than reals.
+    /// An array whose elements are not containers of reals.
     Array(Rc<Vec<Sym>>),
     /// A tuple.
     Tuple(Rc<Vec<Sym>>),
@@ -573,7 +574,8 @@ impl Sym {
         }
     }
 
-    /// Returns a tuple, or an array of tuples, as separate parts. Returns `None` for other values.
+    /// Returns a tuple, or an array of tuples, in a form whose parts are separate values. Returns `None` for other
+    /// values.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -587,8 +589,8 @@ impl Sym {
         }
     }
 
-    /// Converts the value to type `ty`. If `ty` contains ints, numbers that the graph computed as reals become ints
-    /// again.
+    /// Converts the value to type `ty`. If `ty` contains ints, numbers that the graph computed as reals are converted
+    /// back to ints.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {

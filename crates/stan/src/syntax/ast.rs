@@ -1,4 +1,4 @@
-//! The syntax tree: the source text, without types.
+//! The syntax tree, which represents the source text without types.
 
 use crate::source::Span;
 
@@ -175,7 +175,7 @@ pub struct SizedType {
     pub dims: Vec<Expr>,
     /// The type below the arrays.
     pub base: BaseType,
-    /// The sizes in brackets after the type, as written: one for a vector, two for a matrix.
+    /// The sizes in brackets after the type, as written. A vector has one size, and a matrix has two.
     pub sizes: Vec<Expr>,
     /// The bounds or the affine transform in `<…>`, as written.
     pub transform: Transform,
@@ -245,7 +245,7 @@ pub struct UnsizedType {
     pub span: Span,
 }
 
-/// A type below arrays, without sizes.
+/// A type without sizes, below the array dimensions.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum UnsizedBase {
@@ -262,7 +262,7 @@ pub enum UnsizedBase {
     Tuple(Vec<UnsizedType>),
 }
 
-/// A declaration of one variable. `real a, b;` gives two declarations that share the type.
+/// A declaration of one variable. `real a, b;` becomes two declarations with the same type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decl {
     /// The type.
@@ -361,7 +361,7 @@ pub struct Function {
     pub params: Vec<Param>,
     /// The body, or `None` for a declaration without one.
     pub body: Option<Vec<Stmt>>,
-    /// The location of the function, from the result type to the end.
+    /// The location of the function, from its result type to its end.
     pub span: Span,
 }
 

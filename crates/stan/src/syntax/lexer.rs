@@ -5,7 +5,7 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-/// A source of included files. The parser itself opens no files.
+/// A source of included files. The parser itself does not open any files.
 pub trait IncludeResolver {
     /// Returns the text of an included file, or the reason why there is none.
     ///
@@ -70,7 +70,7 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// The paths of the files that are being included, to detect cycles.
+    /// The paths of the files that are currently being included. They are needed to detect cycles.
     stack: Vec<String>,
     hash_reported: bool,
 }

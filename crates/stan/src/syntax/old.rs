@@ -26,7 +26,7 @@ pub fn is_old(text: &str) -> bool {
         && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// Returns the program in today's syntax. `known` returns whether a name is a library function.
+/// Returns the program in today's syntax. `known` must return whether a name is that of a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -68,7 +68,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins here that declares an array in the old syntax.
+    /// Whether a type begins at this token that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;
@@ -245,7 +245,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Calls of the defined function need a bar.
+    /// Calls of the function that is being defined need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;

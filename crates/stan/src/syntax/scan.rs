@@ -99,7 +99,7 @@ fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     Some((kind, length))
 }
 
-/// Single underscores between digits are included.
+/// Returns the length of the digits at the start of the text. Single underscores between digits are included.
 fn digits(text: &[u8]) -> usize {
     let mut length = run(text, |c| c.is_ascii_digit());
     while length > 0 && text.get(length) == Some(&b'_') {

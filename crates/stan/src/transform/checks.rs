@@ -2,7 +2,7 @@
 
 use super::{Transform, Violation, matrices};
 
-/// Stan's tolerance on equations such as "sums to 1".
+/// Stan's tolerance for equations such as "sums to 1".
 const TOLERANCE: f64 = 1e-8;
 
 /// Whether a value that should be zero differs from zero by more than the tolerance, or is NaN.

@@ -122,8 +122,8 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// The coordinates are the rows of the lower triangle, and the diagonal is exponentiated. Rows below the square are not
-/// transformed.
+/// The coordinates fill the rows of the lower triangle, and the diagonal is exponentiated. Rows below the square part
+/// are not transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);
@@ -215,7 +215,7 @@ pub(super) fn column_stochastic_free(x: &[f64], rows: usize, cols: usize, out: &
     }
 }
 
-/// The coordinates are a rows × (cols − 1) matrix, column-major.
+/// The coordinates form a column-major matrix with `rows` rows and `cols − 1` columns.
 pub(super) fn row_stochastic(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);

@@ -74,14 +74,15 @@ pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     Ok(n)
 }
 
-/// An LU decomposition with partial pivoting: both factors in one matrix, the row permutation and its sign.
+/// An LU decomposition with partial pivoting. It contains both factors in one matrix, the permutation of the rows, and
+/// the sign of the permutation.
 pub struct Lu<T> {
     factors: Mat<T>,
     order: Vec<usize>,
     sign: f64,
 }
 
-/// Factors a square matrix. A singular matrix has a zero on the diagonal of U.
+/// Factors a square matrix. If the matrix is singular, the diagonal of U contains a zero.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
     if n >= LARGE {
@@ -247,8 +248,8 @@ pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Returns the eigenvalues, ascending, and the eigenvectors (columns) of a symmetric matrix. The largest component of
-/// each vector is positive.
+/// Returns the eigenvalues of a symmetric matrix in ascending order, and the eigenvectors as columns. The largest
+/// component of each vector is positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
     let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
@@ -264,7 +265,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
 }
 
 /// Computes the QR decomposition by Householder reflections. Returns `across` columns of the orthogonal factor, and the
-/// upper triangular factor. The latter has the shape of `a` and, as in Stan, a non-negative diagonal.
+/// upper triangular factor, which has the shape of `a`. As in Stan, the diagonal of the upper triangular factor is not
+/// negative.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {

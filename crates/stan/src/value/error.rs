@@ -13,8 +13,8 @@ pub enum ErrorKind {
     /// The point was rejected. The program called `reject(…)`, an argument was outside a function's domain, or a
     /// transformed parameter violated its constraint. Another point may be valid.
     Rejected,
-    /// The program fails at every point, for example because an index is out of bounds, sizes do not match, or it
-    /// calls `fatal_error(…)`.
+    /// The program fails at every point, for example because an index is out of bounds, because sizes do not match, or
+    /// because the program calls `fatal_error(…)`.
     Failed,
     /// The data do not match their declarations.
     Data,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
 pub struct EvalError {
     /// The reason.
     pub kind: ErrorKind,
-    /// The message, in one line and without position.
+    /// The message, which consists of one line and does not contain the position.
     pub message: String,
     /// The expression, statement or declaration at which the evaluation ended.
     pub span: Span,
@@ -55,12 +55,12 @@ pub type Eval<T> = Result<T, Box<EvalError>>;
 pub struct FnError {
     /// The reason.
     pub kind: ErrorKind,
-    /// The message, in one line.
+    /// The message, which consists of one line.
     pub message: String,
 }
 
 impl FnError {
-    /// Creates the error for an argument outside the domain of a function. It rejects the point.
+    /// Creates the error for an argument outside the domain of a function. The error rejects the point.
     pub fn domain(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Rejected,
@@ -100,7 +100,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for a construct that couples the records, so that the log density is not a sum over them.
+    /// Creates the error for a construct that couples records, so that the log density is not a sum over the records.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -129,7 +129,7 @@ impl std::error::Error for FnError {}
 /// The result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
 
-/// Returns the reason to end the evaluation, if any.
+/// Returns the reason why evaluations must end, or `None` if they may continue.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
 type Start = fn(Box<dyn FnOnce() + Send>);
@@ -169,7 +169,7 @@ impl Halt {
         self.asked.is_some() && self.apart.is_some()
     }
 
-    /// Runs work that may take a long time.
+    /// Runs `work`, which may take a long time.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Limit`] if an interrupt is pending.
@@ -239,7 +239,7 @@ impl Default for Limits {
     }
 }
 
-/// The default of [`Limits::bytes`], and the limit for values of library functions.
+/// The default value of [`Limits::bytes`]. It is also the limit for the values of library functions.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 
 /// Fails if a value of `elements` scalars of `size` bytes each would take more than `limit` bytes.
@@ -272,7 +272,7 @@ pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// Formats a size, such as `1.500 GiB`.
+/// Formats a size in bytes, such as `1.500 GiB`.
 pub fn show_bytes(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;

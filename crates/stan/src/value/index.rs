@@ -5,7 +5,7 @@ use std::fmt;
 use crate::program::Type;
 use crate::value::{Mat, Value};
 
-/// An evaluated index. Positions are numbered from 1.
+/// An index whose expressions have been evaluated. Positions are numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Idx {
     /// The whole dimension.
@@ -18,7 +18,7 @@ pub enum Idx {
     From(i32),
     /// `:b`.
     To(i32),
-    /// `a:b`, which is empty if b < a.
+    /// `a:b`. The range is empty if b < a.
     Between(i32, i32),
 }
 
@@ -368,7 +368,7 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
     }
 }
 
-/// An evaluated step into a container.
+/// A step into a container, whose expressions have been evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Indices into the container.

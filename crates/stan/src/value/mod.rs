@@ -84,7 +84,7 @@ impl<T: Copy> Mat<T> {
         &mut self.data
     }
 
-    /// Converts the matrix to its elements, column after column.
+    /// Consumes the matrix and returns its elements, column after column.
     pub fn into_data(self) -> Vec<T> {
         self.data
     }
@@ -201,7 +201,7 @@ impl Value {
     /// Returns the value of an `int` that must not be negative, such as a size.
     ///
     /// # Errors
-    /// Fails if the value is negative, or not an `int`.
+    /// Fails if the value is negative, or if it is not an `int`.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -220,7 +220,7 @@ impl Value {
         }
     }
 
-    /// Returns a complex number. A real number becomes a complex one.
+    /// Returns the value as a complex number. Real numbers are converted.
     ///
     /// # Errors
     /// Fails if the value is neither real nor complex.
@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of an array, borrowed if the value is a [`Value::Array`].
+    /// Returns the elements of an array. They are borrowed if the value is a [`Value::Array`].
     ///
     /// # Errors
     /// Fails if the value is not an array.
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// Returns the number of elements of an array, vector or matrix, or 1 for a scalar.
+    /// Returns the number of elements of an array, vector or matrix. A scalar has one element.
     pub fn len(&self) -> usize {
         match self {
             Ints(x) => x.len(),
@@ -434,7 +434,7 @@ impl Value {
         }
     }
 
-    /// Promotes the value to type `ty`, elementwise: ints become reals, and reals become complex numbers.
+    /// Promotes the value to type `ty`, elementwise. Ints become reals, and reals become complex numbers.
     pub fn promote(self, ty: &Type) -> Value {
         match (self, ty) {
             (Int(i), Type::Real) => Real(f64::from(i)),
@@ -607,7 +607,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Returns the value, copied if it is shared.
+    /// Returns the value. A shared value is copied.
     pub fn into_value(self) -> Value {
         match self {
             Operand::Owned(v) => v,

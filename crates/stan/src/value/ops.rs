@@ -182,7 +182,7 @@ fn shaped<T: Scalar>(m: Mat<T>, row: bool, column: bool) -> Lin<T> {
     }
 }
 
-/// A matrix `b` is inverted: `a · b⁻¹`.
+/// If `b` is a matrix, the result is `a · b⁻¹`.
 fn divide<T: Scalar>(a: Lin<T>, b: Lin<T>) -> FnResult<Lin<T>> {
     let Lin::Matrix(_) = &b else {
         return elementwise("/", a, b, |x, y| x / y);

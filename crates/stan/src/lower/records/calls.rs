@@ -30,7 +30,7 @@ const BY_RECORD: &[&str] = &[
     "elt_divide",
 ];
 
-/// Functions of all records that are the sum of their values for each record.
+/// Functions whose value for all records is the sum of their values for each record.
 const SUMS: &[&str] = &[
     "sum",
     "dot_product",
@@ -54,8 +54,8 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// Returns the part of every argument that belongs to a single record. Fails if an argument is the value of the
-    /// current record, because the call would pair it with every record.
+    /// Returns the arguments for a single record. Fails if an argument is the value of the current record, because the
+    /// call would then pair this value with every record.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {

@@ -24,8 +24,8 @@ pub(in crate::lower) enum Given {
 
 enum RecordPos {
     Fixed(Pos),
-    /// Each record has its own position, counted from 0. The flag is true if the dimension remains as the dimension of
-    /// the records.
+    /// Each record has its own position, counted from 0. The flag is true if the indexed dimension becomes the
+    /// dimension of the records.
     Own(Vec<u32>, bool),
 }
 
@@ -204,7 +204,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// Returns the part that belongs to each record, from a shared value or from a value of the current record.
+    /// Returns the part that belongs to each record. `value` is shared by all records or belongs to the current record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;

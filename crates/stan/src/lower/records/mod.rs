@@ -59,7 +59,7 @@ pub(super) struct Axis {
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
-    /// The number of each record, from 1.
+    /// The position of each record, counted from 1.
     index: NodeId,
     separation: Separation,
     /// Data with the number of records as an extent other than the leading one.
@@ -540,7 +540,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Known containers with an element for each record become columns.
+    /// A known container with one element for each record becomes a column.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -626,7 +626,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// Returns `None` unless the numbers of all records are known and present.
+/// Returns `None` unless the values of all records are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;

@@ -205,7 +205,7 @@ pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// If one argument is NaN, the result is the other one, as with C's `fmax` and `fmin`.
+/// If exactly one argument is NaN, the result is the other argument, as with `fmax` and `fmin` in C.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -230,9 +230,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// `op` is the logarithm of a regularised incomplete gamma function. Its derivative cannot be computed at 0 and far
-/// from 0. `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1), for small x, and from a
-/// constant where the function is flat.
+/// `op` is the logarithm of a regularised incomplete gamma function, which has no finite derivative at 0 and far from
+/// 0. For small x, `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1). For large x, where
+/// the function is flat, a constant replaces it.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -272,7 +272,8 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// Multiplies n factors. The first is x, and each later one is larger by `step`. n must be known.
+/// Returns the product of n factors. The first factor is x, and each later factor is larger by `step`. The number n
+/// must be known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
     let mut product = x.num(1.0);
@@ -299,7 +300,7 @@ pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
     a.op2(ElemOp::Lbeta, b)
 }
 
-/// Returns the log of the binomial coefficient.
+/// Returns the logarithm of the binomial coefficient.
 pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
     -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }

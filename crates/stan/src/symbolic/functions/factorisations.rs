@@ -260,8 +260,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Returns the positions of the elements of a matrix in the square matrix with m + n rows. Below the diagonal they are
-/// transposed, and above it unchanged.
+/// Returns the positions of the elements of an m × n matrix in a square matrix with m + n rows, which contains the
+/// matrix above the diagonal and its transpose below it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [

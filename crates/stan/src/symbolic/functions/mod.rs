@@ -118,19 +118,19 @@ impl<'g> Cx<'g> {
     }
 }
 
-/// Builds the result of a function.
+/// A function that builds the result of a call.
 pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 
-/// Builds the result of a library function.
+/// The builder for the result of a library function.
 #[derive(Clone, Copy)]
 pub enum Builder {
-    /// Applies to each element.
+    /// A function that is applied to each element.
     Unary(elementwise::Unary),
-    /// Applies to each pair of elements.
+    /// A function that is applied to each pair of elements.
     Binary(elementwise::Binary),
-    /// Applies to each triple of elements.
+    /// A function that is applied to each triple of elements.
     Ternary(elementwise::Ternary),
-    /// Applies to whole values.
+    /// A function that is applied to whole values.
     Whole(Build),
     /// A constraining transform or its inverse.
     Transform(&'static str, Direction),

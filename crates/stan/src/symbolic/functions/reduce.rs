@@ -127,7 +127,8 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// Uses differences from the first element, so that the variance of equal elements is exactly 0.
+/// The variance is computed from the differences to the first element, so that it is exactly 0 if all elements are
+/// equal.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -187,7 +188,7 @@ fn extreme(cx: &Cx<'_>, args: &[Sym], largest: bool) -> FnResult<Sym> {
     Ok(if largest { x.max() } else { -(-x).max() }.into())
 }
 
-/// Returns log Σ exp of scalars.
+/// Returns log Σ exp(xᵢ) of the scalars `x`.
 pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     match x {
         [] => cx.num(f64::NEG_INFINITY),
@@ -201,7 +202,7 @@ pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     }
 }
 
-/// Returns log Σ exp of the elements of a container.
+/// Returns log Σ exp(xᵢ) over the elements of a container.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.

@@ -10,7 +10,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::transform::{Limit, Transform};
 use crate::value::error::FnResult;
 
-/// One of the three functions of a transform.
+/// The direction of a transform, which distinguishes its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `_constrain`, and also `_jacobian`, which adds the log-Jacobian to the log density.
@@ -19,7 +19,7 @@ pub enum Direction {
     Free,
 }
 
-/// Splits a function's name into transform and direction.
+/// Splits a function's name into the name of a transform and a direction.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
