@@ -205,7 +205,7 @@ pub enum BinaryOp {
     Add,
     /// `-`
     Sub,
-    /// `*`, the product of linear algebra.
+    /// `*`, the product of scalars, vectors and matrices.
     Mul,
     /// `/`, except between two `int`s. If the right operand is a matrix, it is right division.
     Div,
@@ -348,7 +348,7 @@ pub enum StmtKind {
     Continue,
     /// `return`, with the value promoted to the function's result type. In a void function there is no value.
     Return(Option<Expr>),
-    /// `;`, or a statement of which nothing remains after the removal of syntactic sugar.
+    /// `;`, or a statement that is empty after the removal of syntactic sugar.
     Empty,
 }
 
@@ -589,7 +589,7 @@ pub struct Function {
     /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
     /// and `~` keep their constants unless the function itself was called unnormalised.
     pub kind: FunctionKind,
-    /// The variables of the arguments. [`Program::vars`] has their types and `data` qualifiers.
+    /// The variables of the arguments. [`Program::vars`] contains their types and `data` qualifiers.
     pub args: Vec<VarId>,
     /// The result type, or [`Type::Void`].
     pub result: Type,

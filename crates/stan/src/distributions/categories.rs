@@ -13,7 +13,7 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Finite, Unit};
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("categorical_lpmf", |k, a| {
         let theta = a[1].slice()?;
@@ -114,7 +114,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Adds the log density of `categorical_logit_lpmf` over the graph.
+/// Adds the log density of `categorical_logit_lpmf` in the graph.
 ///
 /// # Errors
 /// Fails if the sizes of the arguments do not match, or if an outcome is not a category.

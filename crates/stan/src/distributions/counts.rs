@@ -27,7 +27,7 @@ const NONE: f64 = f64::NEG_INFINITY;
 /// The logarithm of 2³⁰. A larger log rate gives numbers that are too large for an `int`.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "beta_neg_binomial",

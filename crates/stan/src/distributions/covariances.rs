@@ -24,7 +24,7 @@ use crate::value::{Mat, Matrix, Value};
 pub const DIAGONAL: &str = "the diagonal of the Cholesky factor";
 const SHAPE: &str = "the shape parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("lkj_corr_lpdf", |k, a| {
         const NAME: &str = "lkj_corr_lpdf";

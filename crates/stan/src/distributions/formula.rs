@@ -149,7 +149,7 @@ pub struct Whole<'g, 'a> {
 }
 
 impl<'g> Whole<'g, '_> {
-    /// Returns the context that library functions over the graph need.
+    /// Returns the context for calls of library functions in the graph.
     pub fn cx(&self) -> Cx<'g> {
         Cx {
             tape: self.density.tape,

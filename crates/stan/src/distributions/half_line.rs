@@ -32,7 +32,7 @@ const FREEDOM: &str = "the degrees of freedom parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "lognormal",

@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 
 use Builtin::{Density, Pure, Random};
 
-/// Names and implementations of the functions of this file.
+/// The names and implementations of the functions that this file defines.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "hmm_marginal",

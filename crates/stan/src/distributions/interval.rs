@@ -17,7 +17,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "uniform",

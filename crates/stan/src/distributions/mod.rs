@@ -1,7 +1,7 @@
 //! Probability distributions. Each distribution is one row of a table. The row contains the names and domains of the
-//! arguments, the distribution functions and the sampler. It also contains the log density as a sum of terms, each with
-//! the arguments on which it depends, and the same formulas over the graph. All distributions share the code for
-//! vectorisation, sizes and domain checks.
+//! arguments, the log density as a sum of terms, the distribution functions and the sampler. Each term is marked with
+//! the arguments on which it depends. The row also contains formulas for the graph. All distributions share the code
+//! for vectorisation, sizes and domain checks.
 //!
 //! To add a distribution, add its signatures to `program/signatures/library.sig`, and one row to the file in this
 //! folder for its kind of distribution.
@@ -78,7 +78,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
 /// Functions that belong to particular models but are not densities.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// Returns the formula that builds a density or distribution function over the graph, if there is one.
+/// Returns the formula that builds a density or distribution function in the graph, if there is one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

@@ -7,17 +7,17 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// States which arguments of a density may be containers over exchangeable records. If an argument is such a container,
-/// the density is a sum over the records.
+/// States which arguments of a density may be containers with one element per record. If an argument is such a
+/// container, the density is a sum over the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices may be containers over records.
+    /// Arrays of vectors and matrices may be containers with one element per record.
     Arrays,
-    /// Only the outcome may be a container over records.
+    /// Only the outcome may be a container with one element per record.
     Outcome,
-    /// The outcome, its location, and arrays of vectors may be containers over records.
+    /// The outcome, its location, and arrays of vectors may be containers with one element per record.
     Located,
-    /// All arguments may be containers over records.
+    /// All arguments may be containers with one element per record.
     All,
 }
 
@@ -28,8 +28,8 @@ pub struct Multivariate {
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The formula of the log density over the graph, and the arguments that may be containers over records. The field
-    /// is `None` if there is no such formula.
+    /// The formula of the log density in the graph, and the arguments that may be containers with one element per
+    /// record. The field is `None` if there is no such formula.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 
@@ -57,7 +57,7 @@ impl Multivariate {
         self
     }
 
-    /// Adds the log density over the graph.
+    /// Adds the formula that builds the log density in the graph.
     pub const fn lowered(mut self, formula: WholeFormula, records: OverRecords) -> Multivariate {
         self.lowered = Some((formula, records));
         self

@@ -15,7 +15,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("ordered_logistic_lpmf", logistic)
         .sample("ordered_logistic_rng", |r, a| {
@@ -118,7 +118,7 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
     Ok(Value::Int(rng.categorical(&theta) as i32 + 1))
 }
 
-/// Adds the log density of `ordered_logistic_lpmf` over the graph.
+/// Adds the log density of `ordered_logistic_lpmf` in the graph.
 ///
 /// # Errors
 /// Fails if the sizes of the arguments do not match, or if an outcome is not a category.

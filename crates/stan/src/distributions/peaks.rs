@@ -142,7 +142,7 @@ fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
     small.select(far, (excess / whole).log1p())
 }
 
-/// Adds the log density of [`poisson`] over the graph, for any counts.
+/// Adds the log density of [`poisson`] in the graph, for any counts.
 pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let whole = y.fmax(d.num(1.0));
@@ -152,7 +152,7 @@ pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     d.term(&[1], y * ratio - excess);
 }
 
-/// Adds the log density of [`poisson_log`] over the graph, for any counts. A count of zero gives −exp η directly.
+/// Adds the log density of [`poisson_log`] in the graph, for any counts. A count of zero gives −exp η directly.
 pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
@@ -163,7 +163,7 @@ pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -change);
 }
 
-/// Adds the log density of [`binomial`] over the graph, for any counts.
+/// Adds the log density of [`binomial`] in the graph, for any counts.
 pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let one = d.num(1.0);
@@ -176,7 +176,7 @@ pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta:
     d.term(&[2], y * success + failures * failure);
 }
 
-/// Adds the log density of [`binomial_logit`] over the graph, for any counts.
+/// Adds the log density of [`binomial_logit`] in the graph, for any counts.
 pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
@@ -191,12 +191,12 @@ pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, 
     d.term(&[2], change);
 }
 
-/// Builds log (y + φ − 1 choose y) over the graph.
+/// Builds log (y + φ − 1 choose y) in the graph.
 pub fn rising_coefficient<'g>(phi: E<'g>, y: E<'g>) -> E<'g> {
     -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
 }
 
-/// Builds [`negative_binomial_odds`] over the graph.
+/// Builds [`negative_binomial_odds`] in the graph.
 pub fn lower_negative_binomial_odds<'g>(
     y: E<'g>,
     phi: E<'g>,

@@ -18,7 +18,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "normal",

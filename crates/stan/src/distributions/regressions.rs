@@ -25,7 +25,7 @@ const OUTCOMES: &str = "the outcomes";
 const PREDICTOR: &str = "the linear predictor";
 const PRECISION: &str = "the precision parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("normal_id_glm_lpdf", |k, a| {
         let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;

@@ -25,7 +25,7 @@ pub const PROBABILITIES: &str = "the probabilities parameter";
 pub const LOG_ODDS: &str = "the log odds parameter";
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("dirichlet_lpdf", |k, a| {
         const NAME: &str = "dirichlet_lpdf";

@@ -29,7 +29,7 @@ const NONE: f64 = f64::NEG_INFINITY;
 /// sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
         k.term(

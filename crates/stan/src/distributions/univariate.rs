@@ -77,7 +77,7 @@ impl Tails {
 /// A check that involves several parameters of a distribution.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
+/// A formula for the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
 /// for which such an argument is outside its domain are rejected explicitly. For every other argument, the formula is
 /// NaN outside the domain.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ pub struct Univariate {
 pub struct Longer {
     /// Returns the log density for known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
-    /// Builds the log density over the graph.
+    /// Builds the log density in the graph.
     pub lowered: WholeFormula,
 }
 
@@ -183,14 +183,15 @@ impl Univariate {
         self
     }
 
-    /// Adds the log density over the graph. Bit i of `guards` is set if the domain of argument i must be checked for
-    /// every draw.
+    /// Adds the formula that builds the log density in the graph. Bit i of `guards` is set if the domain of argument i
+    /// must be checked for every draw.
     pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
         self.lowered = Some(Lowering { guards, terms });
         self
     }
 
-    /// Adds the distribution function over the graph. `guards` has the same meaning as for the log density.
+    /// Adds the formula that builds the distribution function in the graph. `guards` has the same meaning as for the
+    /// log density.
     pub const fn lowered_tails(mut self, guards: u32, terms: TailFormula) -> Univariate {
         self.lowered_tails = Some(Lowering { guards, terms });
         self
@@ -299,7 +300,7 @@ impl Univariate {
         }
     }
 
-    /// Returns whether the function with this suffix has a formula over the graph.
+    /// Returns whether the function with this suffix has a formula for the graph.
     pub fn is_lowered(&self, suffix: Suffix) -> bool {
         match suffix {
             Suffix::Density => self.lowered.is_some(),
@@ -308,7 +309,7 @@ impl Univariate {
         }
     }
 
-    /// Builds the function with this suffix over the graph, and adds its terms.
+    /// Builds the function with this suffix in the graph, and adds the terms of the function.
     ///
     /// # Errors
     /// Fails if a known argument is outside its domain.

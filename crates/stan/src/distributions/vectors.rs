@@ -27,7 +27,7 @@ use crate::value::{Mat, Matrix, Value};
 const FREEDOM: &str = "the degrees of freedom parameter";
 const KERNEL_SCALES: &str = "the kernel scales";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("multi_normal_lpdf", |k, a| {
         let l = dense::cholesky("multi_normal_lpdf", a[2].matrix()?)?;

@@ -41,7 +41,7 @@ enum Of {
     Above,
 }
 
-/// Names and implementations of the distribution functions.
+/// The names and implementations of the distribution functions.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "wiener_lcdf_unnorm",
@@ -53,7 +53,7 @@ pub const TABLE: &[NamedBuiltin] = &[
     ),
 ];
 
-/// The distribution functions over the graph.
+/// The formulas that build the distribution functions in the graph.
 pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lcdf_unnorm", |whole| add_total(whole, Of::Below)),
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
@@ -175,7 +175,7 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
 /// A range of decision times. It determines the weights of the times.
 #[derive(Clone, Copy)]
 enum Range {
-    /// The outcome is the only time.
+    /// A single time, which is that of the outcome.
     Point,
     /// All times up to the earliest possible decision.
     Before,
@@ -320,7 +320,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// Builds, over the graph, the function that [`known`] computes.
+/// Builds in the graph the function that [`known`] computes.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));

@@ -113,7 +113,8 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// The functions whose number of terms depends on the value of an argument, each with the index of that argument.
+/// Functions for which the value of an argument determines how many terms are computed, each with the index of that
+/// argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -130,7 +131,7 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// Returns the index of the argument whose value determines the number of terms of a function.
+/// Returns the index of the argument that determines how many terms the function computes.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)

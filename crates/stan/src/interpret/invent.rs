@@ -25,7 +25,7 @@ pub struct Invention {
 /// Binds a made-up value to every declaration of the data block, in order.
 ///
 /// # Errors
-/// Fails for a declaration that no value satisfies, for example if a made-up size violates the bound of another size.
+/// Fails if no value satisfies a declaration, for example if a made-up size violates the bound of another size.
 pub fn invent_data(machine: &mut Machine<'_>, what: Invention) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {

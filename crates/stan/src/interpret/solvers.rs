@@ -22,8 +22,8 @@ struct Interpreted<'a, 'm> {
     /// Whether the function returns residuals, and takes the derivatives with respect to time after the states.
     implicit: bool,
     arrays: bool,
-    /// The error that ended the evaluation. The solver sees a rejection as NaN, and it may step around the rejected
-    /// point.
+    /// The error that ended the evaluation. If the function rejects, the solver only sees NaN, and it may avoid the
+    /// rejected point.
     error: Option<Box<EvalError>>,
 }
 

@@ -16,7 +16,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 struct Side<'g, T> {
     outcome: Result<T, Box<EvalError>>,
     terms: E<'g>,
-    /// Nonzero for draws that the branch rejects.
+    /// A number that is nonzero for draws that the branch rejects.
     guard: E<'g>,
     exits: Vec<(E<'g>, Option<Sym>)>,
 }

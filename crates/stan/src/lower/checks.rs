@@ -102,7 +102,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Nonzero for draws for which `e` differs from 0 by more than rounding error.
+    /// Returns a number that is nonzero for draws where `e` differs from 0 by more than rounding error.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }

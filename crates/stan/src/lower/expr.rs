@@ -16,7 +16,7 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// The evaluated indices, and the position and value of the one index that differs between draws, if there is one.
+/// The evaluated indices, with the position and value of the index that differs between draws, if there is one.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
 /// The largest number of elements from which an index that differs between draws may choose. The graph computes all of
@@ -300,6 +300,6 @@ impl<'g> Lower<'_, 'g> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Condition<'g> {
     Known(bool),
-    /// The condition holds for draws for which this number is not 0.
+    /// The condition holds for draws where this number is not 0.
     Depends(crate::symbolic::tape::E<'g>),
 }

@@ -1,5 +1,5 @@
 //! Lowers Laplace's approximation of latent Gaussian models. The mode is `θ = K a`, where a is the root of `f(a) = a −
-//! ∂ll(K a)`. All other quantities are computed from the mode, and the derivatives of the likelihood are themselves
+//! ∂ll(K a)`. All other quantities are computed from the mode. The derivatives of the likelihood are also built as
 //! graphs.
 //!
 //! The search applies Newton's method to `ll(K a) − ½ aᵀ K a`. In this form, a is as large as the likelihood's

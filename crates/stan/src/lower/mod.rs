@@ -229,7 +229,7 @@ struct Unrolled {
 /// A `return` under a condition that depends on parameters. The code after it applies only to draws for which the
 /// condition does not hold.
 struct Exit<'g> {
-    /// A number that is 1 for draws for which the function has returned.
+    /// A number that is 1 for draws where the function has returned.
     condition: E<'g>,
     value: Option<Sym>,
     /// The number of terms of the log density before the `return`.
@@ -372,7 +372,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The log density is NaN for draws for which a guard is nonzero.
+    /// The log density is NaN for draws where a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

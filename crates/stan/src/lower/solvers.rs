@@ -460,7 +460,8 @@ struct QuadratureNode<'h> {
     /// The signed distance of the point to the nearer limit, or NaN if a limit is infinite.
     distance: E<'h>,
     counts: E<'h>,
-    /// Nonzero if the node lies between the limits and rounding does not move it onto one of them.
+    /// A number that is nonzero if the node lies between the limits and rounding does not move it onto one of the
+    /// limits.
     within: E<'h>,
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// Returns, for each variable, the names of the variables that are its declared sizes. For `matrix[J, K] x` and
-    /// `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is another kind of expression, or if it
+    /// Returns, for each variable, the names of the variables that its declaration uses as sizes. For `matrix[J, K] x`
+    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is any other expression, or if it
     /// is itself a reported variable.
     ///
     /// The map covers data, parameters, transformed parameters and generated quantities. It omits tuples and complex

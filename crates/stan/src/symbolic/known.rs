@@ -1,5 +1,5 @@
-//! Derives the sign and range of a value from the operations that compute the value. A condition that is known to hold
-//! needs no guard.
+//! Derives the sign and the range of a value from the operations that compute the value. If a condition is known to
+//! hold, it needs no guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 

@@ -1,12 +1,12 @@
 //! Builds the graph, and defines an expression type whose operators make code resemble formulas.
 //!
 //! [`E`] and `jensen_graph::Expr` both wrap a node and overload operators, but they serve different languages. `Expr`
-//! is for log densities that are written in Rust: it owns its graph, marks each node with the caller's line, and keeps
+//! is for log densities that are written in Rust. It owns its graph, marks each node with the caller's line, and keeps
 //! the first error together with that line. [`E`] is for Stan programs. Its nodes carry their location in the program.
-//! It protects arguments on the side of a branch that is not taken (`masked`), immediately evaluates operations whose
-//! arguments are known for each record, and simplifies the argument of `log`. In an unrolled loop, it keeps known
-//! factors of a product even if they are 0 or 1, so that the iterations can be merged again. The operations themselves,
-//! with their shapes, values and derivatives, are defined in `jensen_graph` for both types.
+//! [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the argument of
+//! `log`. If the arguments of an operation are known for each record, it evaluates the operation immediately. In an
+//! unrolled loop, it keeps known factors of a product even if they are 0 or 1, so that the iterations can be merged
+//! again. Both types use the operations of `jensen_graph`, which define shapes, values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

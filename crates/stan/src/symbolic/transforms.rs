@@ -1,4 +1,4 @@
-//! The constraining transforms over the graph. They map coordinates to constrained values, and return the
+//! The constraining transforms as operations of the graph. They map coordinates to constrained values, and return the
 //! log-Jacobian.
 //!
 //! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a single

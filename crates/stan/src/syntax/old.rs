@@ -50,7 +50,7 @@ struct Declaration {
     end: usize,
 }
 
-/// The position of a name, and the tokens of its sizes and of its initial value.
+/// The position of a name, the tokens of its sizes, and the tokens of its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl<'a> Old<'a> {
@@ -127,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The type consists of the word, its bounds and its sizes, but not of array brackets.
+    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to it.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {

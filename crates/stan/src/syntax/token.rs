@@ -227,7 +227,7 @@ impl TokenKind {
     }
 }
 
-/// Words of C++ and of Stan's output that variables and functions must not have as their names.
+/// Words of C++ and of Stan's output that must not be used as names of variables or functions.
 pub const RESERVED: [&str; 12] = [
     "true", "false", "repeat", "until", "then", "typedef", "struct", "var", "export", "extern",
     "static", "auto",

@@ -26,7 +26,7 @@ pub(super) fn ordered_free(x: &[f64], positive: bool, out: &mut Vec<f64>) {
     }
 }
 
-/// Builds a vector of `n` elements that sum to zero, whose coordinates `z` refer to an orthonormal basis.
+/// Builds a vector of `n` elements that sum to zero. The coordinates `z` are its coefficients in an orthonormal basis.
 ///
 /// Column k of the basis is (1, …, 1, −k, 0, …, 0) / √(k (k + 1)) with k ones, for k = 1 … n − 1.
 pub(super) fn sum_to_zero(z: &[f64], n: usize, out: &mut Vec<f64>) {

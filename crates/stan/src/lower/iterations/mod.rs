@@ -433,7 +433,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code other than by completing.
+/// Whether a statement may leave the enclosing code before that code is completed.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

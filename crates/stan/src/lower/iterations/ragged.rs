@@ -1,5 +1,6 @@
-//! Lowers slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`,
-//! and sums over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
+//! Lowers slices whose length differs between iterations, such as `segment(y, first[g], size[g])` or `y[first[g] :
+//! last[g]]`. A slice may be the argument of a sum, a product or a density of numbers. Each element of a slice becomes
+//! a separate iteration.
 
 use std::collections::HashMap;
 

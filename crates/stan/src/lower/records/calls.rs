@@ -1,4 +1,4 @@
-//! Lowers operators and functions of containers over the records.
+//! Lowers operators and functions of containers with one element per record.
 
 use std::rc::Rc;
 
@@ -118,7 +118,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Returns `None` if no argument is a container over the records, or if such containers make no difference.
+    /// Returns `None` if no argument is a container with one element per record, or if the function is not affected by
+    /// such containers.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,

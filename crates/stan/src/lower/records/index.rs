@@ -1,4 +1,4 @@
-//! Reads parts of containers over the records, and elements whose position differs between records.
+//! Reads parts of containers with one element per record, and elements whose position differs between records.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -78,7 +78,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// `over` is true if the variable is a container over the records.
+    /// `over` is true if the variable is a container with one element per record.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],

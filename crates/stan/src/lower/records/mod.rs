@@ -62,7 +62,7 @@ pub(super) struct Axis {
     /// The position of each record, counted from 1.
     index: NodeId,
     separation: Separation,
-    /// Data with the number of records as an extent other than the leading one.
+    /// Data variables for which the number of records is an extent, but not the leading extent.
     inner: Vec<VarId>,
     inside: bool,
     /// Whether these records are a block of a larger set. If so, no value may depend on all records of the set.

@@ -77,7 +77,7 @@ const UNARY: &[(&str, Unary)] = &[
     ("tanh", tanh),
 ];
 
-/// Functions that treat both parts in the same way and accept ints.
+/// Functions that are applied separately to the real and the imaginary part, and that accept ints.
 const BY_PART: &[&str] = &[
     "add",
     "add_diag",
@@ -122,10 +122,10 @@ const BILINEAR: &[&str] = &[
     "multiply",
 ];
 
-/// Functions that are linear in each of two arguments, the first of which is conjugated.
+/// Functions that are linear in each of two arguments, after the first argument has been conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
 
-/// The products of a container with itself, and the functions that compute them for two containers.
+/// Products of a container with itself, each with the function that computes the product of two containers.
 const SELF_PRODUCTS: &[(&str, &str)] = &[
     ("columns_dot_self", "columns_dot_product"),
     ("dot_self", "dot_product"),

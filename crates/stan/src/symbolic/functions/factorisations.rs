@@ -8,7 +8,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::FnResult;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("determinant", determinant),
     ("eigenvalues_sym", |cx, args| {
@@ -145,7 +145,8 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// The determinant is the product of the diagonal after reflections, each of which changes the sign.
+/// Returns the determinant, which is the product of the diagonal after reflections. Each reflection changes the sign of
+/// the product.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {

@@ -4,7 +4,7 @@ use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[("hmm_marginal", marginal)];
 
 /// Computes the log likelihood by forward filtering. The arguments are the log likelihoods of the states at each time,

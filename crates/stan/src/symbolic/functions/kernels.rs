@@ -5,7 +5,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("gp_exp_quad_cov", exp_quad),
     ("gp_exponential_cov", |cx, args| {

@@ -10,7 +10,7 @@ use crate::value::error::FnResult;
 /// factor are handled separately.
 const SMALL: usize = 16;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("crossprod", |cx, args| {
         let (rows, cols) = cx.extents(&args[0])?;
@@ -174,7 +174,7 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     Ok(cx.e(x)? * cx.tape.vector(&keep))
 }
 
-/// Computes the lower Cholesky factor. If the matrix depends on parameters, the factor is NaN for draws for which the
+/// Computes the lower Cholesky factor. If the matrix depends on parameters, the factor is NaN for draws where the
 /// matrix is not positive definite.
 ///
 /// # Errors

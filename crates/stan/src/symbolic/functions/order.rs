@@ -5,7 +5,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("rank", rank),
     ("sort_asc", |cx, args| sort(cx, &args[0], false)),

@@ -6,7 +6,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::error::{FnResult, check_terms, check_three_two};
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("hypergeometric_2F1", |cx, args| {
         hypergeometric(cx, &args[..2], &args[2..3], &args[3])
