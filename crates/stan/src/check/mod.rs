@@ -86,7 +86,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type that several variables share is checked for each of them, so its errors occur several times.
+    // If several variables share a type, it is checked once for each of them, so each error may occur several times.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);

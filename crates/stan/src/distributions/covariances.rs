@@ -193,7 +193,7 @@ fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix>
     let mut rest = vec![1.0f64; n];
     for j in 0..n {
         l[(j, j)] = rest[j].sqrt();
-        // After j partial correlations have been fixed, the next ones have this concentration.
+        // This is the concentration of the next partial correlations, after j of them have been fixed.
         let b = eta + 0.5 * (n as f64 - 2.0 - j as f64);
         for i in j + 1..n {
             let p = 2.0 * rng.beta(b, b) - 1.0;

@@ -320,7 +320,7 @@ fn lower_ordered_logistic_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
 }
 
 fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
-    // Rows of X B + αᵀ are the log odds of one outcome each.
+    // Each row of X B + αᵀ contains the log odds for one outcome.
     let cx = w.cx();
     let (x, alpha, beta) = (w.passed[1].sym, w.passed[2].sym, w.passed[3].sym);
     let product = binary(&cx, BinaryOp::Mul, x, beta)?;

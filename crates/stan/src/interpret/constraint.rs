@@ -187,7 +187,7 @@ impl Machine<'_> {
         })?;
         check_bytes(
             &format!("variable `{name}`"),
-            // A constraint without elements is still evaluated if other elements exist.
+            // The bounds of an empty part are still evaluated if other parts have elements.
             outer.max(1.0) * f64::from(n),
             bytes,
             self.limits.bytes,

@@ -71,7 +71,7 @@ fn reduce_sum(
     if n == 0 {
         return Ok(Value::Real(0.0));
     }
-    // list, grain size, shared arguments → slice, start, end, shared arguments
+    // The arguments list, grain size and shared arguments become slice, start, end and shared arguments.
     values[1] = Operand::Owned(Value::Int(1));
     values.insert(2, Operand::Owned(Value::Int(n as i32)));
     invoke(machine, function, values, span)

@@ -261,7 +261,7 @@ pub(super) fn call(
     let mut theta = vec![0.0; n];
     settings.root.solve(&mut system, &start, 1, &mut theta);
     let w = system.curvature(&theta);
-    // The steps now fit the mode.
+    // The steps of the differences are now adapted to the scale at the mode.
     let w = if w.iter().all(|w| w.is_finite()) {
         system.curvature(&theta)
     } else {

@@ -486,7 +486,7 @@ impl Posterior for BoundModel {
                         true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
                         false => (e, rows, ""),
                     };
-                    // Coordinates of elements have the index of their element, and others are numbered.
+                    // The coordinate of an element has the index of the element, and other coordinates are numbered.
                     match leaf {
                         Sized::Real | Sized::Int | Sized::Complex => {}
                         Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
@@ -620,7 +620,8 @@ fn unconstrained(
 
 /// Converts numbers from column-major order over all dimensions to storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
-    // The numbers 0, 1, … in storage order, read in column-major order, give the source of each position.
+    // The numbers 0, 1, … in storage order, read in column-major order, are the storage positions of the numbers in
+    // that order.
     let count = ty.scalars();
     let mut order = Vec::with_capacity(count);
     let index_like = match ty.unwind() {

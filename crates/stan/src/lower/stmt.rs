@@ -380,7 +380,7 @@ impl<'g> Lower<'_, 'g> {
                 Sized::ComplexMatrix(n, self.extent(m, outer * n as f64, name)?)
             }
             SizedType::Array(n, inner) => {
-                // Unless an element is a number, it is a value of its own.
+                // Unless an element is a number, it is stored as a value of its own.
                 let copies = match **inner {
                     SizedType::Int | SizedType::Real => outer,
                     _ => outer * (size_of::<Sym>() as f64 / BYTES as f64),

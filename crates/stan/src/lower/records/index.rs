@@ -66,7 +66,7 @@ impl<'g> Lower<'_, 'g> {
                 Some(idx) => {
                     let idx = idx.map_err(fail)?;
                     let part = index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)?;
-                    // A part of the data may have an element for each record even if the whole does not.
+                    // A part of the data may have one element for each record even if the whole value does not.
                     let over = match (&base.kind, &self.axis) {
                         (ExprKind::Var(var), Some(axis)) => axis.inner.contains(var),
                         _ => false,

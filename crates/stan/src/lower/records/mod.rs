@@ -479,7 +479,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => return false,
         };
-        // The number of a single record is the constant 1.
+        // For a single record, the number of the record is the constant 1.
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
@@ -612,7 +612,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
         (None, Leaf::Scalar) => return None,
     }
     let (stride, numbers) = (dims.strides()[0], value.numbers());
-    // Elements of one record are adjacent, or a column apart in a matrix.
+    // In storage, the elements of one record are adjacent, or one column apart if the container is a matrix.
     let within = if dims.array.is_empty() { count } else { 1 };
     let mut column = vec![0.0; count];
     let cells = (0..one.size())

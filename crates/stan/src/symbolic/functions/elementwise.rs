@@ -230,9 +230,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// `op` is the logarithm of a regularised incomplete gamma function, which has no finite derivative at 0 and far from
-/// 0. For small x, `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1). For large x, where
-/// the function is flat, a constant replaces it.
+/// `op` is the logarithm of a regularised incomplete gamma function. The derivative of `op` cannot be used at zero and
+/// far from zero. For small x, `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1). For large
+/// x, where the function is flat, a constant replaces it.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));

@@ -244,7 +244,7 @@ fn log_mix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     };
     let (p, dims) = (theta.dims()?, parts.dims()?);
     let k = p.size();
-    // Each vector of an array of vectors is the weights of one mixture.
+    // In an array of vectors, each vector contains the log densities of the components of one mixture.
     let each = if dims.leaf == Leaf::Scalar {
         dims.size()
     } else {

@@ -356,7 +356,7 @@ fn a_batch_is_the_program_on_its_records() {
             gradients: vec![0.0; dim * LANES],
             products: vec![0.0; dim * LANES],
         };
-        // The batch that was set before tests that the program binds the current one.
+        // Another batch is evaluated first, to test that the program binds the records of the current batch.
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
         records.batch_value_grad(&mut ws, &[2], z, &mut found.values, gradients);
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
