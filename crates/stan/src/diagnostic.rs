@@ -175,8 +175,8 @@ impl fmt::Display for Diagnostic {
 
 const SHOWN: usize = 50;
 
-/// Renders the diagnostics as text with source excerpts, in the given order and separated by blank lines. After fifty
-/// diagnostics, only the number of the remaining ones is shown.
+/// Renders the diagnostics as text with source excerpts, in the given order and separated by blank lines. At most fifty
+/// diagnostics are shown, followed by the number of diagnostics that were omitted.
 ///
 /// If `colour` is true, the text contains ANSI escape sequences. Tabs and control characters of the source are
 /// replaced, so that no escape sequence in the source reaches the terminal.

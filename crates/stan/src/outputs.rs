@@ -37,7 +37,7 @@ pub struct Outputs {
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
-    /// Computes the reported values, and whether the draw is rejected.
+    /// Computes the reported values and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
     block: usize,

@@ -115,8 +115,8 @@ pub enum ExprKind {
     /// vector or matrix.
     ///
     /// An [`Index::Single`] removes its dimension, and every other index keeps its dimension. For a matrix `m`, `m[i]`
-    /// is a row vector, `m[:, j]` is a vector, and `m[i, :]` is a row vector. Dimensions without an index, which are
-    /// the last ones, are kept whole.
+    /// is a row vector, `m[:, j]` is a vector, and `m[i, :]` is a row vector. If there are fewer indices than
+    /// dimensions, the remaining dimensions are kept whole.
     Index(Box<Expr>, Vec<Index>),
     /// `{a, b, …}`: an array of one or more elements of the same type.
     ArrayLit(Vec<Expr>),

@@ -2,9 +2,9 @@
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
 //! constrained value and computes the log absolute determinant of the Jacobian. It also maps constrained values back to
-//! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant is
-//! that of the map from the coordinates to the free scalars, which are stated for each transform. For `unit_vector` and
-//! related types, the term follows Stan's convention and is not a determinant.
+//! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant
+//! belongs to the map from the coordinates to the free scalars, which the documentation of each transform states. For
+//! `unit_vector` and related types, the term follows Stan's convention and is not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
 //! isometric log-ratio basis. The code is scalar and works on column-major values.
@@ -49,8 +49,8 @@ pub enum Transform {
     Lower(Limit),
     /// x = b − exp z, or the identity if b is +∞.
     Upper(Limit),
-    /// x = a + (b − a) · logit⁻¹ z. If a bound is infinite, the transform is that of the other bound, or the identity
-    /// if both are infinite.
+    /// x = a + (b − a) · logit⁻¹ z. If one bound is infinite, only the other bound applies. If both bounds are
+    /// infinite, the transform is the identity.
     LowerUpper(Limit, Limit),
     /// x = m + s · z.
     OffsetMultiplier(Limit, Limit),

@@ -180,9 +180,9 @@ pub type WholeFormula = for<'g, 'a> fn(&mut Whole<'g, 'a>) -> FnResult<()>;
 /// Builds the log density of a call.
 #[derive(Clone, Copy)]
 pub enum Formula {
-    /// A formula for arguments that are numbers.
+    /// A formula whose arguments are numbers.
     Univariate(&'static Univariate, Suffix),
-    /// A formula for arguments that are whole values.
+    /// A formula whose arguments are whole values.
     Multivariate(WholeFormula, OverRecords),
 }
 

@@ -510,7 +510,7 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
 }
 
 /// The outcome is the time at which a process with drift leaves an interval through the upper boundary. The density is
-/// computed from that of a process without drift that leaves the interval (0, 1) through the lower boundary.
+/// computed from the density for a process without drift that leaves the interval (0, 1) through the lower boundary.
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

@@ -152,7 +152,8 @@ pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     d.term(&[1], y * ratio - excess);
 }
 
-/// Adds the log density of [`poisson_log`] in the graph, for any counts. A count of zero gives −exp η directly.
+/// Adds the log density of [`poisson_log`] in the graph, for any counts. For a count of zero, the log density is −exp
+/// η.
 pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));

@@ -175,13 +175,13 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
 /// A range of decision times. It determines the weights of the times.
 #[derive(Clone, Copy)]
 enum Range {
-    /// A single time, which is that of the outcome.
+    /// The range is a single time, which is the time of the outcome.
     Point,
-    /// All times up to the earliest possible decision.
+    /// All times up to the earliest possible decision. They contribute to the lower tail.
     Before,
-    /// The times within the range of the nondecision time, for the density and for both tails.
+    /// The times that fall within the range of the nondecision time. They contribute to the density and to both tails.
     Within,
-    /// All times after the latest possible decision.
+    /// All times after the latest possible decision. They contribute to the upper tail.
     Beyond,
 }
 

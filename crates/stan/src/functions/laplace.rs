@@ -16,7 +16,7 @@ use crate::value::error::{FnError, FnResult};
 /// The distribution of the observations given θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
-    /// The function that the call passes.
+    /// A function that the call passes as an argument.
     Passed,
     /// A density of counts from the library, evaluated at `θ + mean`. Each count has an index that selects its latent
     /// variable. The density may also have a vector of dispersions.

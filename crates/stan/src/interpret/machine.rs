@@ -10,7 +10,7 @@ use crate::value::error::{Eval, FnError, Halt, Limits};
 /// The values of the variables, indexed by [`VarId`]. A variable whose declaration has not been executed is `None`.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
-/// A function that receives the output of `print`, one line at a time.
+/// A function that receives the output of `print`, one line per call.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
 /// Evaluates the expressions and statements of one program. See [`Machine::new`].

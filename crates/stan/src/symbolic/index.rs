@@ -13,7 +13,7 @@ use crate::value::index::{self, Idx, IndexError};
 pub enum Pos {
     /// A single position.
     One(usize),
-    /// The positions from the first number up to, but excluding, the second.
+    /// The positions from the first number up to the second number, which is excluded.
     Span(usize, usize),
     /// The positions in a list.
     List(Vec<usize>),

@@ -444,8 +444,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Returns the numbers that [`data`](Self::data) returns, together with their positions, but without those of
-    /// records that skip the current code.
+    /// Returns the numbers that [`data`](Self::data) returns, together with their positions. Numbers of records that
+    /// skip the current code are left out.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

@@ -375,8 +375,8 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
 const MASKED: usize = 16;
 
 /// Returns the Cholesky factor of a correlation matrix with canonical partial correlations tanh z. If `matrix` is
-/// false, the correlations are in row order. If it is true, they are in column order, and the log-Jacobian is that of
-/// the whole matrix.
+/// false, the correlations are in row order. If `matrix` is true, the correlations are in column order, and the
+/// log-Jacobian refers to the whole correlation matrix.
 ///
 /// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v), where the sum is over the earlier partial
 /// correlations of its row. A diagonal element lacks the factor tanh z, so its logarithm is half of a sum of v.

@@ -25,8 +25,8 @@ impl IncludeResolver for NoIncludes {
 }
 
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// The largest total size of all files in bytes. The limit keeps positions within 32 bits, and it ends the expansion of
-/// includes.
+/// The largest total size of all files in bytes. The limit ensures that positions fit in 32 bits, and that the
+/// expansion of includes ends.
 const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.

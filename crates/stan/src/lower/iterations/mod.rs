@@ -75,7 +75,7 @@ impl Iterations<'_> {
 pub(super) struct Turning<'g> {
     /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// The number of loops vectorised so far, from which each takes its level.
+    /// The number of loops that have been vectorised so far. It determines the level of the next loop.
     levels: u32,
     pub(super) turned: bool,
     /// The loops that must be unrolled, by the location of their body, with the reason.

@@ -2,9 +2,10 @@
 //!
 //! A container whose leading extent is the number of records becomes a [`Sym::Records`]. It holds the container for a
 //! single record, whose elements are columns with one value per record. An operation on a single record therefore
-//! applies to all records. The body of a loop over the records is lowered once, and densities and sums become sums over
-//! the records. Any other operation that combines records is rejected with its location. The resulting log density is
-//! linear in its sums over the records. These sums form the likelihood, and the remaining terms form the prior.
+//! applies to all records. The body of a loop over the records is lowered only once, and densities and sums become sums
+//! over the records. Any other operation that combines records is rejected, and the error contains the location of the
+//! operation. The resulting log density is linear in its sums over the records. These sums form the likelihood, and the
+//! remaining terms form the prior.
 //!
 //! | file | subject |
 //! | --- | --- |

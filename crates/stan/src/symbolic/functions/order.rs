@@ -1,4 +1,5 @@
-//! Sorts by selecting each element according to its rank. Ranks are constant except where elements are equal.
+//! Sorts containers by selecting each element according to its rank. A rank is constant except where elements are
+//! equal.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
