@@ -1,5 +1,5 @@
-//! Finds the constructs of correct programs that neither evaluator can compute. Their locations are reported before any
-//! data are read.
+//! Finds the constructs of correct programs that neither evaluator can compute. The locations of such constructs are
+//! reported before any data are read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;

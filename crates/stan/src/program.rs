@@ -43,8 +43,8 @@ pub struct ExprId(pub u32);
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
-    /// A variable declared at the top level of a block other than `model`. It is visible in later blocks, and it may be
-    /// part of the output.
+    /// A variable declared at the top level of a block other than `model`. A global variable is visible in later
+    /// blocks, and it may be part of the output.
     Global,
     /// A variable declared in the model block, in a nested block or in a function body.
     Local,
@@ -66,7 +66,7 @@ pub struct Var {
     pub name: String,
     /// The type without sizes. The sizes are in the variable's [`Decl`].
     pub ty: Type,
-    /// The block of the declaration. It is [`BlockKind::Functions`] inside function bodies.
+    /// The block of the declaration, which is [`BlockKind::Functions`] for variables in function bodies.
     pub block: BlockKind,
     /// Whether this is a global variable, a local variable, an argument or a loop variable.
     pub kind: VarKind,
@@ -131,7 +131,8 @@ pub enum ExprKind {
     Call(Call),
     /// `target()`: the log density accumulated so far.
     Target,
-    /// A function that is passed to a library function. It occurs only among the arguments of a [`Call`].
+    /// A function that is passed to a library function. References to functions occur only among the arguments of a
+    /// [`Call`].
     FunRef(FunRef),
     /// A conversion of the operand to the type [`Expr::ty`], along the chain `int` → `real` → `complex`. Arrays,
     /// vectors, matrices and tuples are converted elementwise.
@@ -333,7 +334,7 @@ pub enum StmtKind {
     ForEach {
         /// The loop variable.
         var: VarId,
-        /// The container. It is evaluated once.
+        /// The container, which is evaluated only once.
         container: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -368,8 +369,8 @@ pub struct Decl {
     pub var: VarId,
     /// The type with sizes.
     pub ty: SizedType,
-    /// The constraint on the value, or on each innermost element if the value is an array. It is `None` for a tuple,
-    /// because each component of a tuple has its own constraint.
+    /// The constraint on the value, or on each innermost element if the value is an array. A tuple has the constraint
+    /// `None`, because each component of a tuple has its own constraint.
     pub constraint: Constraint,
     /// The initial value, which has the same type as the variable.
     pub init: Option<Expr>,
@@ -476,7 +477,7 @@ pub struct Assign {
     pub target: LValue,
     /// The arithmetic operator of a compound assignment, or `None` for `=`.
     pub op: Option<BinaryOp>,
-    /// The value. It is evaluated before the target changes, so `x[2:] = x[:n]` reads the old elements.
+    /// The assigned value. The value is evaluated before the target changes, so `x[2:] = x[:n]` reads the old elements.
     pub rhs: Expr,
 }
 
@@ -531,7 +532,7 @@ pub struct Tilde {
 /// bound, followed by `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// The lower bound. It is an `int` if the distribution functions take an `int`, and a `real` otherwise.
+    /// The lower bound. The bound is an `int` if the distribution functions take an `int`, and a `real` otherwise.
     pub lower: Option<Expr>,
     /// The upper bound, of the same type as the lower bound.
     pub upper: Option<Expr>,

@@ -1,7 +1,7 @@
 //! Stan's transforms between constrained values and unconstrained coordinates.
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
-//! constrained value and computes the log absolute determinant of the Jacobian. It also maps constrained values back to
+//! constrained value and computes the log absolute determinant of the Jacobian. The inverse maps constrained values to
 //! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant
 //! belongs to the map from the coordinates to the free scalars, which the documentation of each transform states. For
 //! `unit_vector` and related types, the term follows Stan's convention and is not a determinant.
@@ -20,8 +20,8 @@ use std::borrow::Cow;
 
 use jensen_density::Scale;
 
-/// A bound, offset or multiplier. It is either a single number for all elements, or one number for each element in
-/// storage order.
+/// A bound, offset or multiplier. The value is either a single number for all elements, or one number for each element
+/// in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
     /// One number that applies to all elements.

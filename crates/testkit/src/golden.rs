@@ -1,4 +1,4 @@
-//! Golden texts. They are stored in files next to the tests, so that reviewers see how they change.
+//! Golden texts, which are stored in files next to the tests, so that reviewers see how the texts change.
 
 use std::path::Path;
 

@@ -45,7 +45,7 @@ impl CorrelatedGaussian {
     }
 
     /// Creates a Gaussian with scales `scales`, in which every pair of coordinates has a correlation of about `rho`.
-    /// Its precision matrix is a constant matrix plus a diagonal matrix, rescaled by `scales`.
+    /// The precision matrix is a constant matrix plus a diagonal matrix, rescaled by `scales`.
     pub fn exchangeable(scales: &[f64], rho: f64) -> Self {
         let d = scales.len();
         let mut precision = vec![0.0; d * d];
@@ -181,7 +181,8 @@ pub struct Mixture {
     pub dim: usize,
     /// The distance between the two centres along each coordinate.
     pub distance: f64,
-    /// The log odds of the component at −distance/2 relative to the other component. It is 0 for equal weights.
+    /// The log odds of the component at −distance/2 relative to the other component. The log odds are 0 if the weights
+    /// are equal.
     pub log_odds: f64,
 }
 

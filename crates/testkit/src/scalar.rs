@@ -1,4 +1,4 @@
-//! Batched densities from generic scalar code. They are exact and short to write, but slow.
+//! Batched densities from generic scalar code. Such densities are exact and short to write, but slow.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
@@ -17,7 +17,7 @@ pub trait ScalarModel: Sync {
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// The scratch memory of a [`Scalar`] density. It includes the draws at which the density was last linearised.
+/// The scratch memory of a [`Scalar`] density, which includes the draws at which the density was last linearised.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

@@ -2,8 +2,8 @@
 
 use crate::program::Type;
 
-/// Returns the number of steps in the conversion from type `from` to type `to`. It is 0 if the types are equal, and
-/// `None` if there is no implicit conversion.
+/// Returns the number of steps in the conversion from type `from` to type `to`. The number is 0 if the types are equal.
+/// Returns `None` if there is no implicit conversion.
 ///
 /// The conversions from `int` to `real` and from `real` to `complex` are one step each, also inside arrays, vectors and
 /// tuples.

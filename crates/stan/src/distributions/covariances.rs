@@ -231,13 +231,14 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// Returns the terms that the density of a factor keeps. These are all terms, except those that depend only on the
-/// degrees of freedom.
+/// Returns the terms that the density of a factor keeps. A term that depends only on the degrees of freedom is kept if
+/// the degrees of freedom vary. All other terms are kept if any argument varies.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// Returns the log-Jacobian of the map L ↦ L Lᵀ. Its constant belongs to the term for the degrees of freedom.
+/// Returns the log-Jacobian of the map L ↦ L Lᵀ. The constant of the log-Jacobian belongs to the term for the degrees
+/// of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();

@@ -144,7 +144,8 @@ pub struct Passed<'a> {
 pub struct Whole<'g, 'a> {
     /// The arguments of the call, which are not split into elements.
     pub passed: &'a [Passed<'a>],
-    /// The builder for the terms of the density. It has no arguments of its own, and its number of outcomes is 1.
+    /// The builder for the terms of the density. The builder has no arguments of its own, and its number of outcomes is
+    /// 1.
     pub density: DensityBuilder<'g>,
 }
 
@@ -331,9 +332,9 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
     (lower, below.select(y.num(0.0), at))
 }
 
-/// Returns the log probabilities of both tails for outcomes between two bounds. They are −∞ and 0 at or below the lower
-/// bound, and 0 and −∞ at or above the upper bound. For outcomes outside the bounds, `tails` receives a number inside
-/// the support, so that the derivatives stay finite.
+/// Returns the log probabilities of both tails for outcomes between two bounds. At or below the lower bound, the lower
+/// tail is −∞ and the upper tail is 0. At or above the upper bound, the lower tail is 0 and the upper tail is −∞. For
+/// outcomes outside the bounds, `tails` receives a number inside the support, so that the derivatives stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],

@@ -27,7 +27,7 @@ fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// `excess` is `part − whole`. If it shows that the ratio is far below one, the logarithm is computed directly.
+/// `excess` is `part − whole`. If `excess` shows that the ratio is far below one, the logarithm is computed directly.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()

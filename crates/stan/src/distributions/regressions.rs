@@ -114,7 +114,8 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
     Ok(Value::Vector(eta))
 }
 
-/// Returns the rows of `x`, and whether all outcomes share a single row. In that case the row is returned only once.
+/// Returns the rows of `x`, and whether all outcomes share a single row. A row that all outcomes share is returned only
+/// once.
 fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
     if let Value::RowVector(row) = x {
         return Ok((vec![row.clone()], true));

@@ -172,16 +172,16 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of decision times. It determines the weights of the times.
+/// A range of decision times. The range determines the weights of its times.
 #[derive(Clone, Copy)]
 enum Range {
     /// The range is a single time, which is the time of the outcome.
     Point,
-    /// All times up to the earliest possible decision. They contribute to the lower tail.
+    /// All times up to the earliest possible decision, which contribute to the lower tail.
     Before,
-    /// The times that fall within the range of the nondecision time. They contribute to the density and to both tails.
+    /// The times within the range of the nondecision time, which contribute to the density and to both tails.
     Within,
-    /// All times after the latest possible decision. They contribute to the upper tail.
+    /// All times after the latest possible decision, which contribute to the upper tail.
     Beyond,
 }
 

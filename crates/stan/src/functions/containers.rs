@@ -456,8 +456,8 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     crate::value::ops::transpose(&joined(&at, &bt, r.1, r.0 + c.0)?)
 }
 
-/// Flattens matrices column by column, and nested arrays element by element. If `row` is `None`, the result is an
-/// array. Otherwise it is a row vector if `row` is true, and a vector if it is false.
+/// Flattens matrices column by column, and nested arrays element by element. The result is an array if `row` is `None`,
+/// a row vector if `row` is true, and a vector if `row` is false.
 fn flat(x: &Value, row: Option<bool>) -> FnResult<Value> {
     fn all_ints(x: &Value) -> bool {
         match x {

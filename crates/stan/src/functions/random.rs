@@ -14,8 +14,9 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011). It consists of the location of an expression
-/// in the program and of the enclosing iterations and function calls. An evaluation reaches each address at most once.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011). An address consists of the location of an
+/// expression in the program, the enclosing iterations and the enclosing function calls. An evaluation reaches each
+/// address at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
@@ -87,8 +88,8 @@ impl Draws {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1. It is needed for shapes
-    /// so small that the number itself may underflow.
+    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1. Unlike the number
+    /// itself, the logarithm does not underflow if the shape is small.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();

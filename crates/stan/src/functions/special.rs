@@ -17,8 +17,8 @@ fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }
 
-/// Returns the logarithms of the lower and the upper regularised incomplete gamma function. Both are NaN if the
-/// computation needs too many terms or overflows.
+/// Returns the logarithms of the lower and the upper regularised incomplete gamma function. Both logarithms are NaN if
+/// their computation needs too many terms or overflows.
 pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || x.is_nan() || x < 0.0 || a < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -77,8 +77,8 @@ pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// Returns the logarithms of the regularised incomplete beta function and of its complement. Both are NaN if the
-/// computation needs too many terms or overflows.
+/// Returns the logarithms of the regularised incomplete beta function and of its complement. Both logarithms are NaN if
+/// their computation needs too many terms or overflows.
 pub fn ln_inc_beta(a: f64, b: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || b.is_nan() || x.is_nan() || !(0.0..=1.0).contains(&x) || a < 0.0 || b < 0.0 {
         return (f64::NAN, f64::NAN);

@@ -13,7 +13,7 @@ use crate::value::{Mat, Value};
 /// type later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
-    /// The lengths of the nested lists, starting with the outermost list. It is empty for a scalar. A matrix is a list
+    /// The lengths of the nested lists, starting with the outermost list. A scalar has no lengths. A matrix is a list
     /// of rows, and a complex number has a trailing dimension of length 2.
     pub shape: &'a [usize],
     /// The elements in row-major order.
@@ -42,14 +42,14 @@ pub trait DataSource {
         Vec::new()
     }
 
-    /// Returns the number of rows if the inputs are the columns of a table, and `None` otherwise. Such data may omit
-    /// the variables that are declared as the lengths of columns.
+    /// Returns the number of rows if the inputs are the columns of a table, and `None` otherwise. A table may omit the
+    /// variables that are declared as the lengths of its columns.
     fn rows(&self) -> Option<usize> {
         None
     }
 
     /// If the numbers with this name are codes that stand for words, returns the location of one of these words in its
-    /// source. Such codes are valid as indices but not in arithmetic.
+    /// source. Codes of words are valid as indices but not in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }

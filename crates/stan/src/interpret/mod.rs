@@ -1,4 +1,4 @@
-//! The reference evaluator. It executes a program on scalars as the language defines it, and it is slow.
+//! The reference evaluator, which executes a program on scalars as the language defines it. This evaluator is slow.
 //!
 //! The reference evaluator binds data and computes transformed data and generated quantities. Tests compare the fast
 //! engine with it. The two evaluators share no formulas, and this module does not depend on the expression graph.

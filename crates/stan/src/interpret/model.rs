@@ -156,8 +156,8 @@ impl BoundModel {
         self
     }
 
-    /// Returns whether generated quantities are reported. If they are not, the generated quantities block neither
-    /// prints nor rejects.
+    /// Returns whether generated quantities are reported. If no generated quantities are reported, the generated
+    /// quantities block neither prints nor rejects.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
@@ -399,8 +399,8 @@ impl BoundModel {
         )
     }
 
-    /// Returns text to append to an error message about NaN. The text lists the elements of the data that are NaN. It
-    /// is empty if the message is not about NaN or if the data contain no NaN.
+    /// Returns text to append to an error message about NaN. The text lists the elements of the data that are NaN. The
+    /// text is empty if the message is not about NaN or if the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         const NAMED: usize = 3;
         if !message.contains("NaN") {

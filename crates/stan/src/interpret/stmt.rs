@@ -18,7 +18,7 @@ use crate::value::{Operand, Value};
 /// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
-/// A message. If it is longer than [`MESSAGE`], it is truncated and ends in `…`.
+/// A message, which is truncated and ends in `…` if it is longer than [`MESSAGE`].
 #[derive(Default)]
 struct Short(String);
 

@@ -1,7 +1,7 @@
 //! Hoists products with a row of the data out of a loop over the rows, as in `X[n] * beta`.
 //!
-//! Otherwise each iteration of an unrolled loop would compute its own dot product. Instead, the product with all rows
-//! is computed once as a dense product, and each iteration uses one of its elements.
+//! Without hoisting, each iteration of an unrolled loop would compute its own dot product. With hoisting, the product
+//! with all rows is computed once as a dense product, and each iteration uses one of its elements.
 
 use std::sync::Arc;
 

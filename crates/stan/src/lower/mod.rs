@@ -95,8 +95,8 @@ pub struct Lowered {
 /// The reason why no graph can be built for a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
-    /// The kind of the problem. If it is [`ErrorKind::Unsupported`] or [`ErrorKind::Limit`], the interpreter may still
-    /// evaluate the program.
+    /// The kind of the problem. After an error of kind [`ErrorKind::Unsupported`] or [`ErrorKind::Limit`], the
+    /// interpreter may still be able to evaluate the program.
     pub kind: ErrorKind,
     /// The location of the construct in the source.
     pub span: Span,

@@ -20,7 +20,7 @@ const NODE_LIMIT: usize = 4_000_000;
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
     /// The graph of the reported values. Input 0 contains the unconstrained coordinates, and the other inputs receive
-    /// random numbers. The first outputs are the arguments of the calls in each stage. They are followed by the
+    /// random numbers. The first outputs are the arguments of the calls in each stage. The next outputs are the
     /// reported values, in the order of [`BoundModel`]'s variables. The last output is nonzero if the program rejects
     /// the draw.
     pub graph: Graph,

@@ -9,8 +9,8 @@ impl Program {
     /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is any other expression, or if it
     /// is itself a reported variable.
     ///
-    /// The map covers data, parameters, transformed parameters and generated quantities. It omits tuples and complex
-    /// numbers, because the dimensions of their values differ from the declared dimensions.
+    /// The map covers data, parameters, transformed parameters and generated quantities. Tuples and complex numbers are
+    /// omitted, because the dimensions of their values differ from the declared dimensions.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
         let computed = blocks.into_iter().flatten().filter_map(declared);

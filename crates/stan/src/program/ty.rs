@@ -38,7 +38,7 @@ pub enum Type {
 pub struct FunctionType {
     /// The parameter types, in order.
     pub params: Vec<ParamType>,
-    /// The result type. It is [`Type::Void`] for a function that is used as a statement.
+    /// The result type, which is [`Type::Void`] for a function that is used as a statement.
     pub result: Type,
 }
 

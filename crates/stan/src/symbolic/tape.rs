@@ -97,8 +97,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Creates a value from known numbers. It is a column with one number per record if `like` is true, and a vector
-    /// otherwise.
+    /// Creates a column with one number per record if `like` is true, and a vector otherwise. All numbers are known.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)

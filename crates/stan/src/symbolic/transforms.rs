@@ -1,5 +1,5 @@
-//! The constraining transforms as operations of the graph. They map coordinates to constrained values, and return the
-//! log-Jacobian.
+//! The constraining transforms as operations of the graph. Each transform maps coordinates to constrained values, and
+//! returns the log-Jacobian.
 //!
 //! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a single
 //! operation transforms a whole array. The logarithms of scales stay available, because `log(exp z)` is simplified to
@@ -19,7 +19,8 @@ pub enum Bound<'g> {
     None,
     /// The bound is finite everywhere, or unknown.
     All(E<'g>),
-    /// The bound is known. It is finite where the second value is 1, and infinite where the second value is 0.
+    /// A bound with known values. The bound is finite where the second value is 1, and infinite where the second value
+    /// is 0.
     Some(E<'g>, E<'g>),
 }
 

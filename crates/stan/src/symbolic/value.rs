@@ -267,8 +267,8 @@ pub enum Sym {
     Tuple(Rc<Vec<Sym>>),
     /// A complex number or container, as its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
-    /// A container with one element per record. It is stored as the container for a single record, whose scalars have
-    /// one value per record.
+    /// A container with one element per record. The variant stores the container for a single record, whose scalars
+    /// have one value per record.
     Records(Rc<Sym>),
     /// A container to which the iterations of a loop write while the loop is vectorised.
     Overlay(Rc<Overlay>),

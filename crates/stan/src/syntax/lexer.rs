@@ -70,7 +70,7 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// The paths of the files that are currently being included. They are needed to detect cycles.
+    /// The paths of the files that are currently being included, which serve to detect cycles.
     stack: Vec<String>,
     hash_reported: bool,
 }

@@ -74,8 +74,8 @@ pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     Ok(n)
 }
 
-/// An LU decomposition with partial pivoting. It contains both factors in one matrix, the permutation of the rows, and
-/// the sign of the permutation.
+/// An LU decomposition with partial pivoting. The decomposition contains both factors in one matrix, the permutation of
+/// the rows, and the sign of the permutation.
 pub struct Lu<T> {
     factors: Mat<T>,
     order: Vec<usize>,

@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Data,
     /// The program uses a feature of the language that this evaluator lacks.
     Unsupported,
-    /// The evaluation reached a limit on steps, time or nodes. It might succeed with a higher limit.
+    /// The evaluation reached a limit on steps, time or nodes. An evaluation with a higher limit might succeed.
     Limit,
     /// Calls are nested too deeply, a value is too large, or a call has more terms than any time limit allows.
     Excess,
@@ -239,7 +239,7 @@ impl Default for Limits {
     }
 }
 
-/// The default value of [`Limits::bytes`]. It is also the limit for the values of library functions.
+/// The default value of [`Limits::bytes`], and the limit for the values of library functions.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 
 /// Fails if a value of `elements` scalars of `size` bytes each would take more than `limit` bytes.
@@ -255,8 +255,8 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// The largest number of terms that one call of a library function may add or multiply. Such a call takes a fraction of
-/// a second.
+/// The largest number of terms that one call of a library function may add or multiply. A call with so many terms takes
+/// a fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
 /// Fails if a call of the function `what` has too many terms.

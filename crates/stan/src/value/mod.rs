@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of an array. They are borrowed if the value is a [`Value::Array`].
+    /// Returns the elements of an array. The elements are borrowed if the value is a [`Value::Array`].
     ///
     /// # Errors
     /// Fails if the value is not an array.

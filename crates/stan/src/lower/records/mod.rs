@@ -1,11 +1,11 @@
 //! Lowers a program once for all its exchangeable records, and separates the prior from the likelihood.
 //!
-//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. It holds the container for a
-//! single record, whose elements are columns with one value per record. An operation on a single record therefore
+//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. Its value is the container for
+//! a single record, whose elements are columns with one value per record. An operation on a single record therefore
 //! applies to all records. The body of a loop over the records is lowered only once, and densities and sums become sums
 //! over the records. Any other operation that combines records is rejected, and the error contains the location of the
-//! operation. The resulting log density is linear in its sums over the records. These sums form the likelihood, and the
-//! remaining terms form the prior.
+//! operation. The resulting log density is linear in its sums over the records. The sums over the records form the
+//! likelihood, and the remaining terms form the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -44,8 +44,8 @@ pub struct LoweredRecords {
     /// The prior. Input 0 contains the unconstrained coordinates. Output 0 is the part of the log density that does not
     /// belong to records, or NaN if the program rejects the draw.
     pub prior: Graph,
-    /// The log likelihood, summed over a batch of records. Its inputs and outputs have the same form as those of the
-    /// prior.
+    /// The log likelihood, summed over a batch of records. The inputs and outputs of this graph have the same form as
+    /// those of the prior.
     pub likelihood: Graph,
     /// The number of unconstrained coordinates.
     pub dim: usize,

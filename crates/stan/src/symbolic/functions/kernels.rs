@@ -58,8 +58,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
 }
 
 /// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (a
-/// single one, or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared
-/// magnitude. It is not computed from distances, because the square root of a squared distance has no derivative at 0.
+/// single one, or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is set to the squared
+/// magnitude. The diagonal is not computed from distances, because the square root of a squared distance has no
+/// derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;

@@ -233,8 +233,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. This is so if the
-    /// braces contain no `;` and are followed by `~`, either directly or after indices.
+    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. The brace opens an
+    /// array if the braces contain no `;` and are followed by `~`, either directly or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {

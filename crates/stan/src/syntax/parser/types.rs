@@ -75,7 +75,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reports a type such as `int[3] x`. It was never valid Stan, but users often try it.
+    /// Reports a type such as `int[3] x`. Such types were never valid Stan, but users often try them.
     fn old_array_type(&mut self, start: Span) -> Parsed<()> {
         let element = self.text(start.to(self.last_span())).to_owned();
         let open = self.bump().span;
