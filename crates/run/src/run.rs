@@ -66,7 +66,7 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// A place where a run stores its checkpoints.
+/// The storage to which a run writes its checkpoints.
 pub trait Store {
     /// Atomically replaces the previously stored checkpoint.
     ///
@@ -99,7 +99,7 @@ pub struct Control<'a> {
     pub partial: bool,
     /// The observer of the run.
     pub observer: &'a mut dyn Observer,
-    /// The place where checkpoints are stored, or `None` if the run stores no checkpoints.
+    /// The storage for checkpoints, or `None` if the run stores no checkpoints.
     pub store: Option<&'a mut dyn Store>,
     /// The time between two checkpoints in seconds. If it is 0, the run writes a checkpoint after every iteration. The
     /// run always writes a last checkpoint at its end.
