@@ -44,8 +44,8 @@ impl Site for Survival {
         }
     }
 
-    /// From α = ∂f/∂m = δk − k h it follows that h = (δk − α)/k. Then λ = 2 ∂f/∂v = k² h, and the conjugate is f* = αm
-    /// + ½λv − f = h (log(h / t^k) − 1) − c.
+    /// From α = ∂f/∂m = δk − k h it follows that h = (δk − α)/k. Then λ = 2 ∂f/∂v = k² h. The conjugate is
+    /// f* = αm + ½λv − f = h (log(h / t^k) − 1) − c.
     fn curve(&self, alpha: f64) -> SiteCurve {
         let k = self.shape;
         let hazard = (self.events() - alpha) / k;
