@@ -97,7 +97,8 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// Returns the centring for the first mean-field fit. It whitens the correlated vectors and changes nothing else.
+    /// Returns the centring for the first mean-field fit. This centring whitens the correlated vectors and leaves all
+    /// other coordinates unchanged.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -173,8 +174,8 @@ impl Model {
     /// Chooses the centring from mean-field fits that run under `control`. The function returns an empty centring if no
     /// group benefits from a reparameterisation, and `None` if a fit was stopped early.
     ///
-    /// The second fit uses the centring that follows from the first fit. In the program's coordinates, a mean-field fit
-    /// covers only a small part of a funnel.
+    /// The second mean-field fit uses the centring that follows from the first fit. In the program's coordinates, a
+    /// mean-field fit covers only a small part of a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {

@@ -84,9 +84,10 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// Returns the method with the default gradient estimator for the model and the family. The default is `joint-exact` if
-/// the draw can be integrated out analytically. It is `joint` for other likelihoods that depend on a few linear
-/// predictors, because the table of this estimator is then small. For all other models it is `joint-svrg`.
+/// Returns the method with the default gradient estimator for the model and the family. The default estimator is
+/// `joint-exact` if the draw can be integrated out analytically. For other likelihoods that depend on a few linear
+/// predictors, the default estimator is `joint`, whose table is then small. For all other models, the default estimator
+/// is `joint-svrg`.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
@@ -112,8 +113,8 @@ pub fn with_usual_estimator(
 /// Compiles a program in which the `int` data variable `count` is the number of exchangeable records.
 ///
 /// # Errors
-/// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. In that
-/// case the message names the line of the program that violates this condition.
+/// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The
+/// message then shows the line of the program that is not such a sum.
 pub fn compile(
     source: &str,
     name: &str,

@@ -138,13 +138,14 @@ pub struct Fitted {
     pub identity: Identity,
     /// The draws of the refinement if it has mixed, and draws from the approximation otherwise.
     pub sample: Sample,
-    /// The summaries of all reported scalars, in the order of the columns. They are computed from refined draws, from
-    /// weighted draws of the approximation, or from `sample`.
+    /// The summaries of all reported scalars, in the order of the columns. Each summary is computed from refined draws,
+    /// from weighted draws of the approximation, or from `sample`.
     pub(crate) summaries: Vec<ParameterSummary>,
     /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
     /// are weighted.
     moved: Option<String>,
-    /// The estimates of the ELBO during the run. They include the part of the run before a resume.
+    /// The estimates of the ELBO during the run. If the run was resumed, the list includes the estimates before the
+    /// resume.
     pub history: Vec<HistoryPoint>,
     /// The time in seconds that was needed to build the problem.
     pub build_seconds: f64,
@@ -159,8 +160,8 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Returns the verdict on the draws. It contains the reasons against the [fit](Fit::verdict) and any reasons why
-    /// the draws cannot be used.
+    /// Returns the verdict on the draws. The verdict contains the reasons against the [fit](Fit::verdict) and any
+    /// reasons why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -315,8 +316,8 @@ pub fn fit_with<P: Problem>(
     };
     let weighted =
         settings.is_policy() && options.covariance == Covariance::Family && !options.resample;
-    // The check needs the reported quantities on their reported scale. They are stored here, so that they need not be
-    // computed again for the report.
+    // The check needs the reported quantities on their reported scale. The quantities are stored here, so that they
+    // need not be computed again for the report.
     let made = RefCell::new(None);
     let usable = |approximation: &Approximation| {
         if !weighted {

@@ -1,8 +1,8 @@
 //! Variational inference with automatic checks of every result.
 //!
-//! A [`Problem`] is a log density whose variables have names. It can be a Stan program bound to data ([`stan::Model`])
-//! or a density written in Rust ([`Bare`]). The function [`fit`] approximates the posterior of a problem. It returns a
-//! [`Fitted`], which contains draws and a verdict with its reasons.
+//! A [`Problem`] is a log density whose variables have names. The problem can be a Stan program bound to data
+//! ([`stan::Model`]) or a density written in Rust ([`Bare`]). The function [`fit`] approximates the posterior of a
+//! problem and returns a [`Fitted`], which contains draws and a verdict with its reasons.
 //!
 //! ```
 //! use jensen::prelude::*;

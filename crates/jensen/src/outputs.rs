@@ -70,7 +70,7 @@ pub struct About {
     pub data: String,
     /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
-    /// Additional figures that depend on the method. The report shows them after the ELBO.
+    /// Additional figures of the method, which the report shows after the ELBO.
     pub exhibits: Vec<Exhibit>,
     /// The section of the report on predictions.
     pub predictive: Predictive,
@@ -155,8 +155,8 @@ impl Fitted {
         self.verdict().warnings()
     }
 
-    /// Returns remarks that do not affect the verdict. They list the families that were tried earlier with their k̂,
-    /// followed by remarks on the model.
+    /// Returns remarks that do not affect the verdict. The remarks list the families that were tried earlier with their
+    /// k̂, followed by remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -298,8 +298,8 @@ impl Fitted {
         let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
             match refined {
-                // Refined draws do not come from the approximation, so its k̂ limit is omitted here. It would look like
-                // a warning.
+                // Refined draws do not come from the approximation, so the limit of k̂, which would look like a
+                // warning, is omitted here.
                 true => Fact {
                     aside: "of the approximation alone".to_owned(),
                     ..Fact::khat(khat)

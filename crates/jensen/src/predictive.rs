@@ -78,7 +78,7 @@ impl Predictive {
     }
 
     /// Adapts the section to draws from the prior. The section then compares data sets that were simulated from the
-    /// prior with the observed data. It omits comparisons that only draws from a posterior can pass.
+    /// prior with the observed data. The section omits comparisons that only draws from a posterior can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {

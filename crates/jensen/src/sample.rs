@@ -247,7 +247,7 @@ pub(crate) fn report<P: Problem>(
         }
     };
     if haste.is_hurried() {
-        // The time limit may have passed while the draws were computed. In this case only some of them are written.
+        // The time limit may have passed while the draws were computed. If so, only some of the draws are written.
         let kept = most(problem, HURRIED_NUMBERS).max(1);
         reported.sample.table = reported.sample.table.first(kept);
         let made = reported.sample.table.len() + reported.sample.rejected;
@@ -320,8 +320,8 @@ pub(crate) fn report_weighted<P: Problem>(
 }
 
 /// Returns the model without the generated quantities that belong to single observations, or `None` if there are no
-/// such quantities. Their number grows with the number of observations, so their summaries use only the reported draws.
-/// Summaries from four times as many draws would take most of the time of a small regression.
+/// such quantities. The number of such quantities grows with the number of observations, so their summaries use only
+/// the reported draws. Summaries from four times as many draws would take most of the time of a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {

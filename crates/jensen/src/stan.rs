@@ -1,4 +1,4 @@
-//! Stan programs bound to data. They provide the density and the posterior that a fit needs.
+//! Stan programs bound to data, which provide the density and the posterior that a fit needs.
 
 use std::fmt;
 use std::sync::Arc;

@@ -76,8 +76,8 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
 }
 
 /// Removes the moments that the draws do not determine according to the tail indices and the effective number of draws.
-/// The first index describes the values, whose average is the mean. The second index describes the squared deviations,
-/// whose average is the variance.
+/// The first tail index describes the values, whose average is the mean. The second tail index describes the squared
+/// deviations, whose average is the variance.
 ///
 /// The limit for the mean is [`khat_threshold`]. If the index is above this limit, a sample of this size does not
 /// determine the mean (Vehtari et al. 2024, section 3.2.4). The limit is at least one half. If the index is below one
@@ -158,8 +158,9 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
 /// Summarises draws with smoothed importance weights, in the order of the columns. The function summarises only the
 /// variables for which `wanted` returns true. If a few draws have too large a fraction of the total weight, or if a
 /// quantity has too few effective draws, its summary is computed from the unweighted draws instead. The function also
-/// returns the first quantity for which neither kind of summary is usable. Such a quantity has too few effective draws,
-/// and the weights change its mean or its standard deviation by more than the policy allows.
+/// returns the first quantity for which neither kind of summary is usable. Neither summary is usable if the quantity
+/// has too few effective draws and the weights change its mean or its standard deviation by more than the policy
+/// allows.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,

@@ -38,7 +38,7 @@ impl Stopwatch {
     }
 }
 
-/// The minimum duration of a repetition in seconds. It is much longer than the resolution of any clock.
+/// The minimum duration of a repetition in seconds. This duration is much longer than the resolution of any clock.
 const SHORTEST: f64 = 0.01;
 
 /// The time that evaluations of a density need per draw, in seconds.
@@ -49,7 +49,7 @@ pub struct DensityTiming {
     pub seconds_per_value: f64,
     /// The time for an evaluation of the log density and its gradient, in seconds.
     pub seconds_per_gradient: f64,
-    /// The time for a Hessian-vector product at new draws, in seconds. It includes the time for the linearisation.
+    /// The time for a Hessian-vector product at new draws, in seconds. The time includes the linearisation.
     pub seconds_per_hvp: f64,
     /// The time for each further Hessian-vector product at the same draws, in seconds.
     pub seconds_per_further_hvp: f64,

@@ -30,7 +30,7 @@ struct Kept {
     scale: f64,
 }
 
-/// A column that is left out of the fit. Its value is level + slope · (the value of a kept column).
+/// A column that is left out of the fit. The value of the column is level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
@@ -332,7 +332,7 @@ struct Shifted<'a> {
 }
 
 /// Runs a fit in standardised units under `control`. Before the observer receives a trace line, the function adds `by`
-/// nats to its ELBO. It also adds to each field in `fields` the number of nats that is listed with the field.
+/// nats to its ELBO. The function also adds to each field in `fields` the number of nats that is listed with the field.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,

@@ -226,7 +226,7 @@ pub fn follow(
     }
 }
 
-/// The flag that interrupts a run. It is separate from the context so that several threads can share it.
+/// The flag that interrupts a run. The flag is separate from the context, so that several threads can share it.
 #[derive(Clone, Copy)]
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 

@@ -25,7 +25,7 @@ pub(crate) const SCRATCH: &str = "scratch";
 pub struct Setup<'a> {
     /// The folder that contains the data of the experiments.
     pub data: PathBuf,
-    /// The folder to which results are written. It is created if it does not exist.
+    /// The folder to which results are written. The folder is created if it does not exist.
     pub out: PathBuf,
     /// The path of a corpus that the user supplies, for parts that accept one.
     pub corpus: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Setup<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The environment of a part. It provides the data and the scale, and stores rows, figures and intermediate results.
+/// The environment of a part, which provides the data and the scale and stores rows, figures and intermediate results.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -297,7 +297,7 @@ fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Opti
         return Ok(None);
     }
     let bytes = read_optional(path)?.unwrap_or_default();
-    // A file that was written by another version may have another format. In this case the result is computed again.
+    // A file that was written by another version may have another format. The result of such a file is computed again.
     let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
     Ok(kept
         .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))

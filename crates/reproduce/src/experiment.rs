@@ -22,7 +22,7 @@ pub struct Piece {
     pub name: &'static str,
     /// A one-line description of what the part shows.
     pub about: &'static str,
-    /// The smallest scale at which the part can be run. It is [`Scale::Paper`] for parts that have no quick version.
+    /// The smallest scale at which the part can be run. For parts that have no quick version, this is [`Scale::Paper`].
     pub from: Scale,
     /// The function that runs the part.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,

@@ -1,9 +1,10 @@
 //! Reproductions of the tables and figures in the papers on which Jensen is based, computed from real data.
 //!
-//! An [`Experiment`] reproduces one paper. Its parts are [`Piece`]s, each of which is a figure or a table. The function
-//! [`run`] runs the parts with a [`Context`], which provides the data and the scale and writes the results. The figures
-//! are written as SVG and PNG files. The file `results.json` contains one [`ResultRow`] per measured number. This file
-//! is written again after every row, so that a reproduction that was stopped can continue at the same point.
+//! An [`Experiment`] reproduces one paper. The parts of an experiment are [`Piece`]s, each of which is a figure or a
+//! table. The function [`run`] runs the parts with a [`Context`], which provides the data and the scale and writes the
+//! results. The figures are written as SVG and PNG files. The file `results.json` contains one [`ResultRow`] per
+//! measured number. This file is written again after every row, so that a reproduction that was stopped can continue at
+//! the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -21,8 +22,8 @@
 //! # Adding a paper
 //!
 //! To add an experiment, create a file with its parts and a constant, and add a line to `table`. A part computes all
-//! expensive results in [`Context::keep`] or [`Context::row`], which a resumed run skips. It draws its figures from
-//! these results:
+//! expensive results in [`Context::keep`] or [`Context::row`], which a resumed run skips. The part draws its figures
+//! from these results:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};

@@ -39,7 +39,8 @@ pub struct ResultRow {
     pub what: String,
     /// The number that the paper prints for this quantity, or `None` if it prints none.
     pub paper: Option<f64>,
-    /// The measured number. It is `None` if the row was not run or has no value, and `note` then contains the reason.
+    /// The measured number. The number is `None` if the row was not run or has no value, and `note` then contains the
+    /// reason.
     pub ours: Option<f64>,
     /// The standard error of the measured number, or `None` if it is unknown.
     pub se: Option<f64>,
@@ -60,8 +61,8 @@ pub struct Results {
     pub experiment: String,
     /// A one-line description of the machine.
     pub machine: String,
-    /// The rows of the experiment. Finished rows come first, in the order in which their measurement started. They are
-    /// followed by rows that were not run.
+    /// The rows of the experiment. Finished rows come first, in the order in which their measurement started. The
+    /// finished rows are followed by rows that were not run.
     pub rows: Vec<ResultRow>,
 }
 

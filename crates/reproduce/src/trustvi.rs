@@ -545,8 +545,8 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
                 pair.trust.reaches(threshold)?,
             );
             let counts = other.iteration >= 5;
-            // If the starting point is above the threshold, a method needs no oracle calls. In this case one call is
-            // counted.
+            // If the starting point is above the threshold, a method needs no oracle calls. If a method needs no calls,
+            // one call is counted.
             let floor = |calls: f64| calls.max(1.0);
             counts.then(|| Runtime {
                 dim: pair.dim,

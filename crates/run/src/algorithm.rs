@@ -29,8 +29,8 @@ impl Step {
     }
 }
 
-/// An iterative method that [`run`](crate::run()) executes. The loop calls `init` once. It then calls `step` until a
-/// step returns a status or the budget is exhausted. At the end it calls `output`.
+/// An iterative method that [`run`](crate::run()) executes. The loop calls `init` once, and then calls `step` until a
+/// step returns a status or the budget is exhausted. At the end of the run, the loop calls `output`.
 ///
 /// `self` contains the settings, the problem and scratch memory. The state must contain everything that later steps
 /// depend on, so that a run can be resumed from its stored state. Implementations may reuse scratch memory between

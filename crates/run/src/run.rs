@@ -71,7 +71,8 @@ pub trait Store {
     /// Atomically replaces the previously stored checkpoint.
     ///
     /// # Errors
-    /// Fails if the checkpoint cannot be stored. In this case the loop informs the observer and continues the run.
+    /// Fails if the checkpoint cannot be stored. After such a failure, the loop informs the observer and continues the
+    /// run.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -130,7 +131,7 @@ impl<'a> Control<'a> {
 /// The output of a run and the way in which the run ended.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The output of the algorithm. It is `None` if the run could not start, or if the run was cancelled and
+    /// The output of the algorithm. The output is `None` if the run could not start, or if the run was cancelled and
     /// [`partial`](Control::partial) is false.
     pub output: Option<T>,
     /// The status at the end of the run.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The error returned if a setting is out of range or cannot be parsed. Its message is one sentence that contains the
-/// setting, the value and the allowed values.
+/// The error returned if a setting is out of range or cannot be parsed. The message of the error is one sentence that
+/// contains the setting, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError(String);
 

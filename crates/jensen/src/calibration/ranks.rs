@@ -16,8 +16,8 @@ pub const ERROR_RATE: f64 = 0.05;
 /// largest number of bins for which the expected count per bin is at least five.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
-/// The envelope test simulates sets of uniform ranks. Their number is at least the first constant, and at least the
-/// second constant for each scalar.
+/// The envelope test simulates sets of uniform ranks. The number of sets is at least the first constant, and at least
+/// the second constant times the number of scalars.
 const SETS: (usize, usize) = (4000, 40);
 /// The maximum total number of ranks in all simulated sets, if there are more than 4000 sets.
 const NUMBERS: usize = 40_000_000;
@@ -32,7 +32,7 @@ pub struct Uniformity {
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
     /// The p-value of the envelope test. The test compares the empirical distribution function of the ranks with the
-    /// uniform distribution. It measures the deviation at each rank by its tail probability and uses the largest
+    /// uniform distribution. The test measures the deviation at each rank by its tail probability and uses the largest
     /// deviation. Only this test affects the verdict.
     pub ecdf_p: f64,
 }

@@ -14,7 +14,7 @@ const ROWS: &str = "rows.jsonl";
 
 const FITS: &str = "fits.txt";
 
-/// The name of the file that contains the table. Its rows are in the order of the tasks.
+/// The name of the file that contains the table. The rows of the table are in the order of the tasks.
 pub const TABLE: &str = "table.csv";
 
 /// A folder that stores the rows of many fits. Only one process at a time can lock it.

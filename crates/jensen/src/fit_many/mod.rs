@@ -2,10 +2,10 @@
 //!
 //! A task consists of a program, a data set, a seed and settings. The function [`Fits::row`] computes a [`FitRow`] from
 //! a task and from nothing else. The driver may distribute the tasks over threads, processes or machines in any order,
-//! and repeats tasks whose worker was lost. It passes the rows to a [`Ledger`], which owns the folder. The ledger
-//! appends each row to the file `rows.jsonl` and syncs the file, so that finished rows are never lost and a restart
-//! runs only the remaining tasks. The table lists the rows in the order of the tasks. Its contents, except for the
-//! elapsed time, do not depend on the number of workers.
+//! and repeats tasks whose worker was lost. The driver passes the rows to a [`Ledger`], which owns the folder. The
+//! ledger appends each row to the file `rows.jsonl` and syncs the file, so that finished rows are never lost and a
+//! restart runs only the remaining tasks. The table lists the rows in the order of the tasks. The contents of the
+//! table, except for the elapsed time, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |

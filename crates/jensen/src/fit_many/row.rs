@@ -100,7 +100,7 @@ impl FitRow {
     }
 }
 
-/// Formats rows as CSV. The columns that all fits share come first. They are followed by the columns `mean(NAME)` and
+/// Formats rows as CSV. The columns that all fits share come first. These columns are followed by `mean(NAME)` and
 /// `sd(NAME)` for every scalar of any fit, in the order in which the scalars first occur. A cell is empty if the fit
 /// has no scalar of this name.
 pub fn table(rows: &[&FitRow]) -> String {

@@ -128,7 +128,8 @@ pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
 }
 
 pub(super) struct Position {
-    /// The last checkpoint of the stored run. Its identity has been replaced by the identity of the resumed run.
+    /// The last checkpoint of the stored run. The identity in this checkpoint has been replaced by the identity of the
+    /// resumed run.
     pub(super) checkpoint: Checkpoint,
     pub(super) records: Vec<Record>,
 }

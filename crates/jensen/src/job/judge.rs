@@ -1,4 +1,4 @@
-//! The verdict on a run. This is the only module that sets the field `trusted`.
+//! The verdict on a run. No other module sets the field `trusted`.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The largest final temperature that is treated as T = 1.
 ///
 /// Cooling schedules end exactly at T = 1. Without a schedule, inferred temperatures converge either to a value near 1
-/// or to a value far from 1. A difference of 0.01 is too small to change an assignment. It is large compared with the
-/// distance that a temperature converging to 1 still has from this limit at the end of a run.
+/// or to a value far from 1. A difference of 0.01 is too small to change an assignment. This difference is large
+/// compared with the distance from 1 that a converging temperature still has at the end of a run.
 const COLD: f64 = 1.01;
 
 /// The condition under which a run counts as complete.
@@ -36,8 +36,8 @@ pub struct Baseline {
     pub score: f64,
     /// The score of the fit, in `unit`.
     pub fit: f64,
-    /// The lowest score for which the fit is trusted. It is the score of the baseline minus an allowance for the
-    /// complexity of the requested model.
+    /// The lowest score for which the fit is trusted. This score is the score of the baseline minus an allowance for
+    /// the complexity of the requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,

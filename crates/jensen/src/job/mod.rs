@@ -2,10 +2,10 @@
 //! auto-encoders.
 //!
 //! An implementation of [`Job`] defines the request, the identity, the memory and the budget of a fit, runs the fit,
-//! and describes its result. The function [`carry_out`] performs all remaining steps in the same way for all jobs. It
-//! checks the memory, claims or opens the folder, finds the state of a stored run, writes the trace and the
-//! checkpoints, and determines the verdict. It then writes all files, with `fit.json` last. All callers therefore
-//! receive the same verdict and the same files.
+//! and describes its result. The function [`carry_out`] performs all remaining steps in the same way for all jobs. The
+//! function checks the memory, claims or opens the folder, finds the state of a stored run, writes the trace and the
+//! checkpoints, and determines the verdict. At the end, the function writes all files, with `fit.json` last. All
+//! callers therefore receive the same verdict and the same files.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -72,8 +72,8 @@ pub trait Job {
     /// Returns the identity of the run, which contains everything that affects the results bitwise.
     fn identity(&self) -> Identity;
 
-    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. They are limits on
-    /// the length of the run, and values that depend on the build of Jensen rather than on a flag.
+    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Such settings are
+    /// limits on the length of the run, and values that depend on the build of Jensen rather than on a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
@@ -93,7 +93,8 @@ pub trait Job {
         Ok(())
     }
 
-    /// Returns an empty collector. It will receive the records of the whole run, including the records before a resume.
+    /// Returns an empty collector. The collector will receive the records of the whole run, including the records
+    /// before a resume.
     fn course(&self) -> Self::Course;
 
     /// Runs the fit and returns its result.
@@ -228,8 +229,8 @@ pub struct Around<'a> {
     pub clock: &'a dyn Clock,
     /// A flag that another thread sets to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled job still computes and writes results from its state. Otherwise it writes only its
-    /// checkpoint.
+    /// Whether a cancelled job still computes and writes results from its state. Otherwise, a cancelled job writes only
+    /// its checkpoint.
     pub partial: bool,
     /// The observer that receives the records and notes of the run.
     pub observer: &'a mut dyn Observer,

@@ -1,4 +1,4 @@
-//! The settings of a request. This module merges given settings with stored settings and lists them for reports.
+//! Functions that merge given settings with stored settings and list settings for reports.
 //!
 //! A request is a structure whose fields are optional settings. A setting that is absent or a switch that is not set
 //! has its default value. When a run is resumed, given settings replace stored settings.

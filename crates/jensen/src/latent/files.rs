@@ -66,7 +66,7 @@ impl LatentData {
     }
 }
 
-/// The files to which a prior refers. They are read from disk or from the folder of a run, and are then cached.
+/// The files to which a prior refers. Each file is read from disk or from the folder of a run, and is then cached.
 #[derive(Default)]
 pub struct PriorFiles {
     read: RefCell<BTreeMap<String, Vec<u8>>>,

@@ -19,8 +19,8 @@ pub struct Learning {
     pub learn: bool,
     /// Whether to integrate over the free hyperparameters. If not, the fit uses the values that maximise the bound.
     pub integrate: bool,
-    /// The number of searches for the hyperparameters. The first search begins at the starting values. The others begin
-    /// at random points near the starting values.
+    /// The number of searches for the hyperparameters. The first search begins at the starting values. The other
+    /// searches begin at random points near the starting values.
     pub starts: u32,
     /// The seed of the random points at which searches begin.
     pub seed: u64,
@@ -55,7 +55,7 @@ pub struct Learnt {
     pub hyper: Option<Hyperposterior>,
     /// The reason why the requested integration over the hyperparameters failed, or `None` if it did not fail.
     pub kept: Option<Kept>,
-    /// The tightness of the bound. It is `None` if the fit maximised an exact expectation in closed form.
+    /// The tightness of the bound. The tightness is `None` if the fit maximised an exact expectation in closed form.
     pub tightness: Option<Tightness>,
     /// The shift of each free hyperparameter that is caused by the bound, in posterior standard deviations. The list is
     /// empty if no hyperparameter is learnt or if the bound is exact.

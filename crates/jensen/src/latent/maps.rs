@@ -209,8 +209,8 @@ fn regions(
                 .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            // If the effects have a sign, each sign has its own colour. Otherwise the figure uses a single colour that
-            // becomes more opaque with increasing values.
+            // If the effects have a sign, each sign has its own colour. If the effects have no sign, the figure uses a
+            // single colour that becomes more opaque with increasing values.
             let step = k as f64 / (CLASSES - 1) as f64;
             let (colour, opacity) = match signed {
                 true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),

@@ -23,9 +23,11 @@ pub struct PredictedRows {
     /// The mean of the observation in each row, such as a probability or an expected count. A row with a multinomial
     /// response has one mean per category.
     pub mean: Vec<Vec<f64>>,
-    /// The 5 % and 95 % posterior quantiles of the mean of each observation. They are NaN for multinomial responses.
+    /// The 5 % and 95 % posterior quantiles of the mean of each observation. The quantiles are NaN for multinomial
+    /// responses.
     pub interval: Vec<(f64, f64)>,
-    /// The 5 % and 95 % predictive quantiles of each observation. They are NaN for binary and multinomial responses.
+    /// The 5 % and 95 % predictive quantiles of each observation. The quantiles are NaN for binary and multinomial
+    /// responses.
     pub predictive: Vec<(f64, f64)>,
     /// The response in each row, or NaN if it is unknown.
     pub response: Vec<f64>,
@@ -211,8 +213,8 @@ pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
     outcome(model, predictors, model.observed())
 }
 
-/// Points that represent a standard normal distribution in several dimensions. They are used to integrate the
-/// probabilities of categories.
+/// Points that represent a standard normal distribution in several dimensions. The probabilities of categories are
+/// integrated with these points.
 struct PointSet {
     points: Vec<Vec<f64>>,
 }

@@ -1,4 +1,5 @@
-//! Baseline models. They are compared with a fit by how well each observation is predicted from the others.
+//! The comparison of a fit with baseline models. Each model is scored by how well it predicts each observation from the
+//! others.
 
 use std::sync::Arc;
 
@@ -79,9 +80,9 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of two baseline models. The first contains only an intercept. The second is a linear
-/// model of the columns that the prior of the fit uses. The function returns `None` if the observations are categories
-/// or if neither baseline can be fitted.
+/// Compares a fit with the better of two baseline models. The first baseline contains only an intercept. The second
+/// baseline is a linear model of the columns that the prior of the fit uses. The function returns `None` if the
+/// observations are categories or if neither baseline can be fitted.
 ///
 /// # Errors
 /// Fails if a column of the table cannot be read.

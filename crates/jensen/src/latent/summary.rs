@@ -34,8 +34,8 @@ pub struct Hyperparameter {
     /// The 95 % quantile of the posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
-    /// The shift of the hyperparameter under the exact bound, in posterior standard deviations. It is absent if the fit
-    /// itself uses the exact bound.
+    /// The shift of the hyperparameter under the exact bound, in posterior standard deviations. The shift is absent if
+    /// the fit itself uses the exact bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misplaced: Option<f64>,
 }
@@ -62,12 +62,12 @@ pub struct LatentSummary {
     /// The lower bound on log p(y) in nats at the mode of the hyperparameters, including all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// An upper bound on the amount by which `bound` could still increase at these hyperparameters. It is computed from
-    /// the dual problem, and is `null` if the bound has no convex dual.
+    /// An upper bound on the amount by which `bound` could still increase at these hyperparameters. The gap is computed
+    /// from the dual problem, and is `null` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// The time in seconds that the solver took.
     pub solver_seconds: f64,
-    /// The same value as `bound`, under the name that other kinds of fits use. It has no Monte Carlo error.
+    /// The same value as `bound`, under the name that other kinds of fits use. This value has no Monte Carlo error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
     /// The name of the bound on the expected log likelihood, such as `exact` or `tilted`.
@@ -95,8 +95,8 @@ pub struct LatentSummary {
     /// The posterior of the effects of covariates and groups, and of fields with up to 1000 nodes. For a Gaussian
     /// process, the field contains the posterior of the linear predictors.
     pub parameters: Vec<ParameterSummary>,
-    /// The amount by which the bound on `E[−log p]` exceeds this expectation, in nats per observation. It is `null` if
-    /// the fit maximised an expectation with a closed form.
+    /// The amount by which the bound on `E[−log p]` exceeds this expectation, in nats per observation. The value is
+    /// `null` if the fit maximised an expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
     /// The quadrature error of the exact expectation of the log likelihood, in nats per observation.
@@ -113,8 +113,8 @@ pub struct LatentSummary {
     /// An estimate of the error of `evidence`, computed as its difference from the result of a second integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// The comparison with a plain baseline model, in nats per observation. Both models predict each observation from
-    /// all other observations.
+    /// The comparison with a plain baseline model, in nats per observation. Both the fit and the baseline predict each
+    /// observation from all other observations.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }

@@ -20,8 +20,7 @@ use crate::Error;
 const PROCESS: u64 = 32 << 20;
 
 /// The number of square matrices that the fit of a Gaussian process keeps in memory at the same time, as measured. The
-/// first index states whether hyperparameters are learnt, and the second states whether several rows share the same
-/// input.
+/// first index is 1 if hyperparameters are learnt, and the second index is 1 if several rows share the same input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
 /// The observations in several rows of a table, in the units of the table.
@@ -252,8 +251,8 @@ impl TableModel {
     }
 
     /// Estimates the memory of a fit in bytes, including the process and the table. The estimate covers the model and
-    /// the fit at each point of the posterior of the hyperparameters. It also covers the means and variances of latent
-    /// variables and predictors, and the data from which results are computed.
+    /// the fit at each point of the posterior of the hyperparameters. The estimate also covers the means and variances
+    /// of latent variables and predictors, and the data from which results are computed.
     ///
     /// # Errors
     /// Fails if the prior has no valid structure at its starting values.

@@ -1,9 +1,9 @@
 //! Conversion between the units of the table and the units in which a model is fitted.
 //!
 //! The default priors and starting values are suitable for responses and columns with a standard deviation of 1. If the
-//! likelihood is a location-scale family, Jensen therefore fits the responses as (y − centre)/scale. It expresses
-//! covariates as deviations from their means in units of their standard deviations. Jensen converts results back to the
-//! units of the table. To convert a bound, it subtracts the logarithm of the scale once per row.
+//! likelihood is a location-scale family, Jensen therefore fits the responses as (y − centre)/scale. Jensen expresses
+//! each covariate as its deviation from its mean in units of its standard deviation. Jensen converts results back to
+//! the units of the table. To convert a bound, Jensen subtracts the logarithm of the scale once per row.
 
 use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
@@ -131,7 +131,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
         ..Readout::default()
     };
     let absorbs = assembled.absorbs();
-    // These variables change if all linear predictors shift by 1.
+    // The variables in this list change if all linear predictors shift by 1.
     let level: Vec<usize> = absorbs.map_or(Vec::new(), |part| {
         let from = pieces[part].latents.start;
         (from..from + assembled.read(part)).collect()

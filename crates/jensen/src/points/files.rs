@@ -1,7 +1,7 @@
 //! Mixtures of the rows of several files. Each file is a shard, and another process evaluates its rows.
 //!
 //! A shard answers each request ([`What`]) for its own rows. The driver adds the answers over a binary tree of shards,
-//! so that the results depend bitwise only on the files. The driver performs all other computations. It stores a sample
+//! so that the results depend bitwise only on the files. The driver performs all other computations and stores a sample
 //! of the rows for the starting points.
 
 use std::path::PathBuf;

@@ -113,7 +113,7 @@ pub(super) fn images<'a>(
 /// held out.
 pub(super) type Score = Option<(f64, f64)>;
 
-/// The number of copies of the global parameters of a model that are in memory at the same time. They include
+/// The number of copies of the global parameters of a model that are in memory at the same time. The number includes
 /// statistics and gradients of the same size, and three copies during the writing of a checkpoint.
 pub(super) const COPIES: u64 = 8;
 

@@ -316,8 +316,8 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 
 const DRAWN: usize = 2000;
 
-/// Draws the means of the components. If the request contains an image size, the means are drawn as images. Otherwise
-/// they are drawn together with the points in the plane of the first two columns.
+/// Draws the means of the components. If the request contains an image size, the means are drawn as images. Without an
+/// image size, the means are drawn together with the points in the plane of the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -166,8 +166,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// Returns the number of starts that use the temperature policy. By default this is only the first start. The other
-    /// starts are cheaper. They ensure that the ELBO is at least as large as that of a fit without a policy.
+    /// Returns the number of starts that use the temperature policy. By default, only the first start uses the policy.
+    /// The other starts are cheaper and ensure that the ELBO is at least as large as that of a fit without a policy.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }

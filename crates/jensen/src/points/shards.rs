@@ -171,8 +171,8 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let columns = ColumnMoments::of(points.dim(), &points.train);
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
-    // This check rejects values outside the domain of the components. It is skipped for Gaussian components, because a
-    // column that is constant in this shard may vary in other shards.
+    // This check rejects values outside the domain of the components. The check is skipped for Gaussian components,
+    // because a column that is constant in this shard may vary in other shards.
     if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }

@@ -71,8 +71,8 @@ pub struct CandidateRow {
     pub seed: u64,
     /// The ELBO of the start, in nats.
     pub elbo: Option<f64>,
-    /// The score by which candidates are compared. It is the ELBO, plus log K! if the model has K components or states
-    /// and therefore K! equivalent modes.
+    /// The score by which candidates are compared. The score is the ELBO, plus log K! if the model has K components or
+    /// states and therefore K! equivalent modes.
     pub evidence: Option<f64>,
     /// The number of iterations of the start.
     pub iterations: u64,

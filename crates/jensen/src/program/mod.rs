@@ -218,7 +218,7 @@ impl Program {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
 
-    /// Returns the request as which the program was compiled.
+    /// Returns the request according to which the program was compiled.
     pub fn request(&self) -> &FitRequest {
         &self.request
     }
@@ -307,7 +307,8 @@ impl Program {
         })
     }
 
-    /// Returns the starting point of a fit. It is `stored` unless the request specifies a starting point.
+    /// Returns the starting point of a fit. The function returns `stored` unless the request specifies a starting
+    /// point.
     ///
     /// # Errors
     /// Fails if the file of the starting point cannot be read or does not match the model.
@@ -403,7 +404,7 @@ impl Program {
             "under the chosen centring, refined draws did not mix, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
-        // The current fit is moved aside. It is restored if the second fit fails.
+        // The current fit is moved aside. If the second fit fails, the current fit is restored.
         let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
@@ -439,8 +440,8 @@ impl Program {
         let centring = match wanted {
             true => {
                 let mut silent = Silent;
-                // The maximum number of iterations here does not depend on the request. Otherwise a short run would not
-                // be a prefix of a longer run.
+                // The maximum number of iterations here does not depend on the request. If the number depended on the
+                // request, a short run would not be a prefix of a longer run.
                 let budget = Budget {
                     max_seconds: self.request.max_seconds.map(|seconds| PILOT * seconds),
                     ..Budget::iterations(MAX_ITERS)

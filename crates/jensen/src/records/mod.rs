@@ -107,9 +107,9 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// Returns two data sets. The first contains the data that do not belong to records, to which the function adds missing
-/// lengths of lists. The second contains the data of the first records. The function returns an error if `shared`
-/// contains data that belong to records, or if the records cannot be read.
+/// Returns two data sets. The first data set contains the data that do not belong to records, to which the function
+/// adds missing lengths of lists. The second data set contains the data of the first records. The function returns an
+/// error if `shared` contains data that belong to records, or if the records cannot be read.
 pub(crate) fn first_data(
     program: &Program,
     count: &str,

@@ -12,8 +12,8 @@ use crate::Error;
 
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The size in bytes of the numbers in a block of a shard. These blocks are smaller than others, because a worker may
-/// keep several of them in memory.
+/// The size in bytes of the numbers in a block of a shard. The blocks of shards are smaller than other blocks, because
+/// a worker may keep several of them in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// The minimum number of row ranges in a block. A block consists of rows from several parts of the files, so that the

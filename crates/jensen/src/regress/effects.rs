@@ -1,4 +1,4 @@
-//! The effects of columns on the expected response. They are shown as curves for the population and as averages over
+//! The effects of columns on the expected response, which are shown as curves for the population and as averages over
 //! rows.
 
 use std::path::Path;
@@ -79,7 +79,7 @@ impl EffectSummary {
     }
 }
 
-/// One line of a curve. It shows the expected response, or the probability of a category, as a function of a column.
+/// One line of a curve, which shows the expected response or the probability of a category as a function of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The name of the column that varies along the line.
@@ -236,7 +236,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// Draws one curve. Its lines show the means of several responses, or the probabilities of categories.
+/// Draws one curve, whose lines show the means of several responses or the probabilities of categories.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))

@@ -9,22 +9,23 @@ const TASK: usize = 2048;
 /// The maximum number of words per topic. The set of words that occur in a document is stored as a bit mask.
 const WORDS: usize = 64;
 
-/// The coherence of the top words of a topic. It measures how often two of these words occur in the same document of a
-/// corpus, averaged over all pairs of words. The fields are `None` if the corpus contains no pair of the words.
+/// The coherence of the top words of a topic. Coherence measures how often two of these words occur in the same
+/// document of a corpus, averaged over all pairs of words. The fields are `None` if the corpus contains no pair of the
+/// words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
     /// The normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the fraction of
-    /// the documents that contain the words. It is −1 if the words never occur together, 0 if they occur independently,
-    /// and 1 if they always occur together (Bouma 2009; Lau, Newman and Baldwin 2014).
+    /// the documents that contain the words. The value is −1 if the words never occur together, 0 if they occur
+    /// independently, and 1 if they always occur together (Bouma 2009; Lau, Newman and Baldwin 2014).
     pub npmi: Option<f64>,
     /// The UMass coherence, log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D is the
-    /// number of documents that contain the words. Its maximum is slightly above 0. Mimno et al. (2011) report the sum
-    /// over all pairs, but this field contains the mean.
+    /// number of documents that contain the words. The maximum of the UMass coherence is slightly above 0. Mimno et al.
+    /// (2011) report the sum over all pairs, but this field contains the mean.
     pub umass: Option<f64>,
     /// The C_V coherence, which lies between 0 and 1. Each word has a vector of its NPMI with all words of the topic.
-    /// The C_V coherence is the mean cosine between these vectors and their sum. This field is computed with whole
-    /// documents as windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which cannot be
-    /// computed from word counts.
+    /// The C_V coherence is the mean cosine between these vectors and their sum. Jensen uses whole documents as
+    /// windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which cannot be computed from word
+    /// counts.
     #[serde(default)]
     pub cv: Option<f64>,
 }

@@ -62,7 +62,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Computes the digest of documents. It is the FNV-1a hash of their lengths, terms and counts.
+/// Computes the digest of documents, which is the FNV-1a hash of their lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

@@ -54,8 +54,8 @@ pub struct TopicsCourse {
     curves: Curves,
     /// The number of iterations that consisted only of training, followed by the total time that they took in seconds.
     training: (u64, f64),
-    /// The elapsed time in seconds at the last record. The first iteration is not timed, because its time would include
-    /// the construction of the starting topics.
+    /// The elapsed time in seconds at the last record. The first iteration of a run is not timed, because its time
+    /// would include the construction of the starting topics.
     before: Option<f64>,
 }
 

@@ -79,8 +79,8 @@ pub fn fit_topics<'a>(
 /// steps.
 ///
 /// # Errors
-/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. In that case the run can be
-/// resumed from its last checkpoint.
+/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. After a shard has failed, the run
+/// can be resumed from its last checkpoint.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,
@@ -261,8 +261,8 @@ impl Job for TopicsJob<'_> {
         };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
-            // This is a rough estimate. It includes the topics in single precision with their statistics, three copies
-            // in double precision during the writing of a checkpoint, and the documents of a batch.
+            // This rough estimate includes the topics in single precision with their statistics, three copies in double
+            // precision during the writing of a checkpoint, and the documents of a batch.
             bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
             advice: "use fewer topics or words (--max-terms of `jensen topics build`), or raise the limit \
                      (--memory-limit)"

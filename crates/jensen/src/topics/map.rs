@@ -1,4 +1,4 @@
-//! A map of the topics for the report. It shows which topics share words, and which words distinguish each topic.
+//! A map of the topics for the report, which shows which topics share words and which words distinguish each topic.
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};

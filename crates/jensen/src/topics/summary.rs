@@ -69,8 +69,8 @@ pub struct TopicsSummary {
     pub documents: u64,
     /// The number of documents that were skipped because they contain no words.
     pub documents_skipped: u64,
-    /// The number of documents to which the ELBO refers. These are the training documents and, for an update, the
-    /// documents of the earlier fits.
+    /// The number of documents to which the ELBO refers. The ELBO refers to the training documents and, for an update,
+    /// to the documents of the earlier fits.
     pub population: f64,
     /// The number of tokens in the training documents.
     pub tokens: f64,
@@ -100,8 +100,8 @@ pub struct TopicsSummary {
     /// The method of local inference, `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
-    /// The effective number of topics in use, which lies between 1 and the number of topics. It is the exponential of
-    /// the entropy of the fractions of tokens that are assigned to the topics.
+    /// The effective number of topics in use, which lies between 1 and the number of topics. The effective number is
+    /// the exponential of the entropy of the fractions of tokens that are assigned to the topics.
     #[serde(default)]
     pub topics_in_use: f64,
     /// The number of topics to which less than a tenth of an equal share of the tokens is assigned.

@@ -57,8 +57,8 @@ impl VaeCourse {
         self.points.last().map_or(0.0, |point| point.samples)
     }
 
-    /// Returns the number of training records that were processed per second. The first iteration includes the setup,
-    /// so it is used only if the run has no other iteration.
+    /// Returns the number of training records that were processed per second. The time of the first iteration includes
+    /// the setup, so this iteration is used only if the run has no other iteration.
     pub fn speed(&self) -> Option<f64> {
         let last = self.points.last()?;
         let (samples, seconds) = match self.points.first() {

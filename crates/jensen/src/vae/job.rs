@@ -40,8 +40,8 @@ const MANIFOLD: &str = "manifold.png";
 /// The maximum number of training records from which the final ELBO is estimated.
 pub const SCORED: usize = 10_000;
 
-/// The number of nats per value by which the score of a fit may be lower than that of the baseline. It corresponds to
-/// an error of half a percent in the density of every value.
+/// The number of nats per value by which the score of a fit may be lower than that of the baseline. This allowance
+/// corresponds to an error of half a percent in the density of every value.
 const SLACK: f64 = 0.005;
 
 const DRAWN: usize = 100;
@@ -308,8 +308,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
             "a fit of networks of {weights} weights to {} records",
             rows.rows()
         ),
-        // This is a rough estimate. It includes the weights with the copies that the optimiser and a checkpoint need,
-        // the values and gradients of every layer for a minibatch, and data that are not memory-mapped.
+        // This rough estimate includes the weights with the copies that the optimiser and a checkpoint need, the values
+        // and gradients of every layer for a minibatch, and data that are not memory-mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
         advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
                  or IDX, or raise the limit (--memory-limit)"

@@ -115,7 +115,7 @@ struct Factor {
 const UNIQUE: f64 = 0.005;
 
 /// The maximum number of EM iterations. The iterations also end if the increase of the log likelihood in nats per
-/// record is below a limit. Both limits are loose, because the model serves only as a baseline.
+/// record is below a limit. The limits on the iterations are loose, because the model serves only as a baseline.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 

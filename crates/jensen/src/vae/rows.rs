@@ -67,8 +67,8 @@ const BLOCK: usize = 4096;
 /// Computes the standardised units of the columns from the training rows. Only Gaussian decoders use standardised
 /// units. For other decoders the values remain unchanged.
 ///
-/// The function computes the moments of the columns block by block in one pass. It searches for copies of columns only
-/// if the values fit in memory. The function returns an error if all columns are constant.
+/// The function computes the moments of the columns block by block in one pass. The function searches for copies of
+/// columns only if the values fit in memory. The function returns an error if all columns are constant.
 pub(super) fn units(
     rows: &Rows,
     train: &[usize],

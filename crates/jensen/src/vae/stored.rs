@@ -141,8 +141,8 @@ impl VaeModel {
         }
     }
 
-    /// Returns a description of the auto-encoder as JSON. It contains the architecture, the extents of a record, the
-    /// number of weights, and the digest of the weights.
+    /// Returns a description of the auto-encoder as JSON. The description contains the architecture, the extents of a
+    /// record, the number of weights, and the digest of the weights.
     pub fn description(&self) -> String {
         let text = serde_json::to_string_pretty(&self.describe()).expect("a plain description");
         text + "\n"

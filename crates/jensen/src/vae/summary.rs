@@ -35,14 +35,14 @@ pub struct VaeSummary {
     /// The status at the end of the run, with the verdict. `converged` is true if early stopping ended the run.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The ELBO of the training records with the weights that were kept, in nats per record. It is estimated from new
-    /// random draws and at most 10 000 records. With `full_vb`, it is the bound of Eq. 24, which is an expectation over
-    /// the posterior of the weights, minus the share of `weight_divergence` that falls on each record.
+    /// The ELBO of the training records with the weights that were kept, in nats per record. The ELBO is estimated from
+    /// new random draws and at most 10 000 records. With `full_vb`, the field contains the bound of Eq. 24, which is an
+    /// expectation over the posterior of the weights, minus the share of `weight_divergence` that falls on each record.
     pub bound: Option<f64>,
     /// The standard error of `bound`, which accounts for the variation of records and draws.
     pub bound_se: Option<f64>,
-    /// The ELBO of all validation records, in nats per record. With `full_vb`, it is the expectation over the posterior
-    /// of the weights, which is a lower bound on the log predictive density.
+    /// The ELBO of all validation records, in nats per record. With `full_vb`, the field contains the expectation over
+    /// the posterior of the weights, which is a lower bound on the log predictive density.
     pub validation_bound: Option<f64>,
     /// The standard error of `validation_bound`.
     pub validation_bound_se: Option<f64>,
@@ -50,8 +50,8 @@ pub struct VaeSummary {
     pub likelihood: Option<f64>,
     /// The mean of `KL(q(z | x) ‖ p(z))` over the training records, in nats per record.
     pub divergence: Option<f64>,
-    /// The product of `bound` and the number of training records, in nats. With `full_vb`, it is a lower bound on the
-    /// log evidence.
+    /// The product of `bound` and the number of training records, in nats. With `full_vb`, the product is a lower bound
+    /// on the log evidence.
     pub elbo: Option<f64>,
     /// The number of latent values whose posterior mean varies between records, with a variance of more than 0.01.
     pub active_units: usize,
@@ -91,8 +91,8 @@ pub struct VaeSummary {
     /// The standard error of `elbo`.
     #[serde(default)]
     pub elbo_se: Option<f64>,
-    /// The divergence `KL(q(θ) ‖ N(0, I))`, in nats, summed over all weights that have a posterior. It is present only
-    /// with `full_vb`.
+    /// The divergence `KL(q(θ) ‖ N(0, I))`, in nats, summed over all weights that have a posterior. The field is
+    /// present only with `full_vb`.
     #[serde(default)]
     pub weight_divergence: Option<f64>,
 }

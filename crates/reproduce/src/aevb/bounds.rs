@@ -19,7 +19,7 @@ pub struct Extent {
     /// The numbers of samples at which the ELBO is written as a row. A run ends at the last of these numbers.
     pub marks: &'static [f64],
     /// The stages in which the two runs of every panel (auto-encoding variational Bayes and wake-sleep) are executed.
-    /// Both runs reach the number of marks of a stage before any run continues with the next stage.
+    /// Both runs of every panel reach the number of marks of a stage before any run continues with the next stage.
     stages: &'static [(usize, usize)],
     /// The number of minibatches between two points of the curve.
     pub minibatches: u64,

@@ -28,8 +28,8 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// The number that is added to the diagonal of the precision matrix of an intrinsic field. It makes the field proper,
-/// which the comparison of solvers requires.
+/// The number that is added to the diagonal of the precision matrix of an intrinsic field. The addition makes the field
+/// proper, which the comparison of solvers requires.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {

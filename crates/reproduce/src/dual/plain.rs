@@ -287,8 +287,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// Writes the rows that separate the causes of the speed-up of the dual solver. They contain the results of the dual
-/// with plain L-BFGS and of Jensen's solver with dense algebra.
+/// Writes the rows that separate the causes of the speed-up of the dual solver. The rows contain the results of the
+/// dual with plain L-BFGS and of Jensen's solver with dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

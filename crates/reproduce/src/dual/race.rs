@@ -38,8 +38,8 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// The number that is added to the diagonal of a sparse prior precision matrix. It makes an intrinsic prior proper,
-    /// which solvers that use covariances require.
+    /// The number that is added to the diagonal of a sparse prior precision matrix. The addition makes an intrinsic
+    /// prior proper, which solvers that use covariances require.
     pub(super) proper: f64,
 }
 

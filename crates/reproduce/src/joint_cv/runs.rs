@@ -154,7 +154,8 @@ fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     likelihood + prior_and_entropy
 }
 
-/// Returns the iterations at which the ELBO is computed. They are closer together at the beginning of a run.
+/// Returns the iterations at which the ELBO is computed. These iterations are closer together at the beginning of a
+/// run.
 fn points(plan: &Plan) -> Vec<u64> {
     let (n, last) = (plan.points.max(2) as f64, plan.iterations as f64);
     let mut points: Vec<u64> = (1..=plan.points)

@@ -75,9 +75,9 @@ impl RecordModel {
     }
 }
 
-/// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional value
-/// lies between two values that differ by a factor of five. Without it, the best choice in hindsight would depend on
-/// how close the best step size of an estimator is to a point of the grid.
+/// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional step
+/// size lies between two others that differ by a factor of five. Without it, the best choice in hindsight would depend
+/// on how close the best step size of an estimator is to a point of the grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
@@ -218,9 +218,9 @@ impl From<ShapeError> for Failure {
 }
 
 /// Creates a logistic regression without an intercept on features that are scaled to [−1, 1]. The dimensions of this
-/// model are those in Table 2 of the paper. The paper does not state how the features are scaled. Both data sets in the
-/// LIBSVM collection have this scaling. With it, the variances of Table 1 are reproduced to within 7 % for Australian
-/// and to within a quarter for Sonar.
+/// model are those in Table 2 of the paper. The paper does not state how the features are scaled. In the LIBSVM
+/// collection, both data sets are scaled to [−1, 1]. With this scaling, the variances of Table 1 are reproduced to
+/// within 7 % for Australian and to within a quarter for Sonar.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];

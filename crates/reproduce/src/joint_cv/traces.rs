@@ -167,7 +167,7 @@ impl Lineup {
         }
     }
 
-    /// The methods of Figure 7, with a single seed. They include SGD with the step sizes α |B| γ / N, which are
+    /// The methods of Figure 7, with a single seed. The methods include SGD with the step sizes α |B| γ / N, which are
     /// equivalent to the values γ of SMISO (Eq. 26).
     fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
@@ -186,7 +186,7 @@ impl Lineup {
         }
     }
 
-    /// The methods of Figure 6, with a single seed. They are the estimators of Figure 3 and SMISO.
+    /// The methods of Figure 6 with a single seed, which are the estimators of Figure 3 and SMISO.
     fn adaptive(context: &Context<'_>, task: &Task) -> Self {
         let mut lineup = Self::best(context, task);
         lineup.seeds = 1;

@@ -1,5 +1,5 @@
-//! The normaliser log C(T) for the abstracts. It is computed by a lower bound and by the random draws of the paper. On
-//! a smaller corpus, the bound is compared with annealed importance sampling.
+//! The normaliser log C(T) for the abstracts. The normaliser is computed by a lower bound and by the random draws of
+//! the paper. On a smaller corpus, the bound is compared with annealed importance sampling.
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{

@@ -34,8 +34,8 @@ fn data() -> Vec<f64> {
         .collect()
 }
 
-/// Returns the objective at the given means with the optimal q(z), in nats. It is the log prior plus Σ_n log Σ_k (π_k
-/// N(x_n; μ_k, 1))^(1/T).
+/// Returns the objective at the given means with the optimal q(z), in nats. The objective is the log prior plus Σ_n log
+/// Σ_k (π_k N(x_n; μ_k, 1))^(1/T).
 fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
     let part = |x: f64, mean: f64, weight: f64| {
         (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * LOG_TWO_PI) / temperature
