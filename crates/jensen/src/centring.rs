@@ -171,8 +171,8 @@ impl Centring {
 }
 
 impl Model {
-    /// Chooses the centring from mean-field fits that run under `control`. The function returns an empty centring if no
-    /// group benefits from a reparameterisation, and `None` if a fit was stopped early.
+    /// Chooses the centring from mean-field fits that run under `control`. Returns an empty centring if no group
+    /// benefits from a reparameterisation, and `None` if a fit was stopped early.
     ///
     /// The second mean-field fit uses the centring that follows from the first fit. In the program's coordinates, a
     /// mean-field fit covers only a small part of a funnel.
@@ -221,8 +221,8 @@ impl Model {
 
     /// Returns the centring that replaces the shocks of time series by the elements of the series. In the program's
     /// coordinates, every element of a series depends on all earlier shocks. The centring is empty if a fit with these
-    /// settings would not start with the conditionally structured Gaussian or would not find its mode. The function
-    /// returns `None` if the search was stopped early.
+    /// settings would not start with the conditionally structured Gaussian or would not find its mode. Returns `None`
+    /// if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {

@@ -118,8 +118,8 @@ pub struct Candidate {
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits that are stored in these folders. The function returns the candidates in descending order of elpd,
-/// with fits that have no elpd at the end.
+/// Compares the fits that are stored in these folders. Returns the candidates in descending order of elpd, with fits
+/// that have no elpd at the end.
 ///
 /// `variable` is the name of the generated quantity that contains the log likelihood of every observation.
 ///

@@ -1,4 +1,4 @@
-//! Mixtures for Gaussian points, binary vectors, counts, or columns of several kinds (`jensen mixture`).
+//! Mixture models for Gaussian points, binary vectors, counts, or columns of several kinds (`jensen mixture`).
 
 pub use crate::points::{
     CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, ComponentRange,

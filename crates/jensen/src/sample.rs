@@ -189,7 +189,7 @@ pub(crate) struct Reported {
     pub moved: Option<String>,
 }
 
-/// Returns the draws that a fit reports, and their summaries. The function returns the refined draws if a refinement
+/// Returns the draws that a fit reports, and their summaries. The reported draws are the refined draws if a refinement
 /// has mixed, and draws from the approximation otherwise. The summaries of the latter use importance weights if
 /// `weighted` is set and the weights are usable. For an interrupted run, the function computes fewer draws if computing
 /// all of them would take too long. If the draws from the approximation already exist, the caller passes them in

@@ -310,8 +310,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// Returns the message with which the model rejects the unconstrained point `z`. The function returns `None` if the
-    /// interpreter finds no reason why the density is not finite at this point.
+    /// Returns the message with which the model rejects the unconstrained point `z`. Returns `None` if the interpreter
+    /// finds no reason why the density is not finite at this point.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),

@@ -157,10 +157,9 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
 
 /// Summarises draws with smoothed importance weights, in the order of the columns. The function summarises only the
 /// variables for which `wanted` returns true. If a few draws have too large a fraction of the total weight, or if a
-/// quantity has too few effective draws, its summary is computed from the unweighted draws instead. The function also
-/// returns the first quantity for which neither kind of summary is usable. Neither summary is usable if the quantity
-/// has too few effective draws and the weights change its mean or its standard deviation by more than the policy
-/// allows.
+/// quantity has too few effective draws, its summary is computed from the unweighted draws instead. Also returns the
+/// first quantity for which neither kind of summary is usable. Neither summary is usable if the quantity has too few
+/// effective draws and the weights change its mean or its standard deviation by more than the policy allows.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,

@@ -70,8 +70,8 @@ fn series(
     points.iter().filter_map(at).collect()
 }
 
-/// Returns a section for the report with a chart of the variances during the run and a table of the last values. The
-/// function returns `None` if `points` is empty.
+/// Returns a section for the report with a chart of the variances during the run and a table of the last values.
+/// Returns `None` if `points` is empty.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

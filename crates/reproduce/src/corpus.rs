@@ -53,7 +53,7 @@ impl Entry {
     /// Compiles the program with its data. The resulting model is evaluated on a single thread.
     ///
     /// # Errors
-    /// Fails if the program does not compile. The cause is a corpus that is newer than the library.
+    /// Fails if the program does not compile, which can happen if the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(

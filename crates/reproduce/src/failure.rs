@@ -4,7 +4,7 @@ use std::fmt;
 
 use jensen::data::DataError;
 
-/// The reason why a reproduction ended early. Rows that were complete at this time have already been written to disk.
+/// The reason why a reproduction ended early. Rows that were already complete have been written to disk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {

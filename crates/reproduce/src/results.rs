@@ -67,7 +67,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads a file `results.json`. The function returns `None` if the file does not exist.
+    /// Reads a file `results.json`. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not have the expected format.

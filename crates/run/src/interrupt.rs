@@ -69,8 +69,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Returns whether the caller should compute its output quickly. The function returns true if an interruption ended
-    /// the run, if the time limit has passed, or if the user cancelled the computation of the output.
+    /// Returns whether the caller should compute its output quickly. This is the case if an interruption ended the run,
+    /// if the time limit has passed, or if the user cancelled the computation of the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {

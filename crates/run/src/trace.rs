@@ -11,7 +11,7 @@ use crate::Status;
 /// are not finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The number of the iteration, starting with 1.
+    /// The number of the iteration. The first iteration has number 1.
     pub iteration: u64,
     /// The wall-clock time in seconds since the beginning of the run, which includes earlier sessions of a resumed run.
     pub seconds: f64,
@@ -19,9 +19,9 @@ pub struct Record {
     pub elbo: Option<f64>,
     /// The Monte Carlo standard error of `elbo`.
     pub elbo_se: Option<f64>,
-    /// The number of evaluations so far, in a unit that depends on the method. Black-box methods count oracle calls. An
-    /// oracle call is a minibatch of 256 gradients or values, or of 85 Hessian-vector products, and such a minibatch of
-    /// products counts twice.
+    /// The number of evaluations so far, in a unit that depends on the method. Black-box methods count oracle calls. A
+    /// minibatch of 256 gradients or values counts as one oracle call, and a minibatch of 85 Hessian-vector products
+    /// counts as two.
     pub oracle_calls: u64,
     /// Additional fields that only this method reports.
     #[serde(flatten)]
@@ -71,7 +71,7 @@ impl Record {
     }
 }
 
-/// The progress of a run, as a progress bar needs it.
+/// The progress of a run, in the form that a progress bar displays.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The trace line of the last finished iteration.

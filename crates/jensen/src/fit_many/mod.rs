@@ -206,7 +206,7 @@ impl Fits {
     }
 
     /// Fits the program to the data of a task on the current thread pool and returns the row. If the fit fails, the row
-    /// contains the reason. The function returns `None` if the task was cancelled.
+    /// contains the reason. Returns `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

@@ -250,8 +250,8 @@ fn inside(table: &Dense, units: &Units) -> Dense {
     Dense::from_fn(table.rows, units.width(), |n, i| rows[n][i])
 }
 
-/// Returns the maximised log density of the table under a model in which the columns are independent. The function
-/// returns `None` if the likelihood has no closed form for this density.
+/// Returns the maximised log density of the table under a model in which the columns are independent. Returns `None` if
+/// the likelihood has no closed form for this density.
 fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     let columns = (0..table.cols).map(|i| {
         let m = ColumnMoments::of_column(table.col(i).iter().copied());
@@ -335,8 +335,8 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// Returns the learnt noise variance as a fraction of the mean variance of the columns. The function returns `None`
-    /// if the noise is not Gaussian or its variance was not learnt.
+    /// Returns the learnt noise variance as a fraction of the mean variance of the columns. Returns `None` if the noise
+    /// is not Gaussian or its variance was not learnt.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;

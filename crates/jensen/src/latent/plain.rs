@@ -81,8 +81,8 @@ impl Prior for Given {
 }
 
 /// Compares a fit with the better of two baseline models. The first baseline contains only an intercept. The second
-/// baseline is a linear model of the columns that the prior of the fit uses. The function returns `None` if the
-/// observations are categories or if neither baseline can be fitted.
+/// baseline is a linear model of the columns that the prior of the fit uses. Returns `None` if the observations are
+/// categories or if neither baseline can be fitted.
 ///
 /// # Errors
 /// Fails if a column of the table cannot be read.

@@ -105,8 +105,7 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
 
 const POINTS: usize = 3000;
 
-/// Plots the data with the fitted curve. The function returns `None` unless the linear predictor is a function of a
-/// single column.
+/// Plots the data with the fitted curve. Returns `None` unless the linear predictor is a function of a single column.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
     let (likelihood, seen) = (model.likelihood(), model.observed());

@@ -102,8 +102,8 @@ pub struct LatentSummary {
     /// The quadrature error of the exact expectation of the log likelihood, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
-    /// The standard deviations of the linear predictors divided by those under the exact expectation. The value is the
-    /// median of these ratios.
+    /// The median of the ratios between the standard deviations of the linear predictors under the bound and under the
+    /// exact expectation.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
     /// The logarithm of the integral of exp(bound) over the hyperparameters, or `null` if the fit did not integrate

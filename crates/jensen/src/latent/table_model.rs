@@ -350,8 +350,8 @@ impl TableModel {
         })
     }
 
-    /// Returns the query that computes the posterior at `theta` for some rows of a table. The function also returns the
-    /// effects of rows and groups that were not part of the fit.
+    /// Returns the query that computes the posterior at `theta` for some rows of a table. Also returns the effects of
+    /// rows and groups that were not part of the fit.
     ///
     /// # Errors
     /// Fails if a column that the prior uses is missing, or if a row is outside the domain of the prior.

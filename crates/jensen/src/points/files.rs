@@ -48,8 +48,8 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Asks the shards and returns their answers in the order of the shards. The function returns `None` if a shard
-    /// fails or has failed before.
+    /// Asks the shards and returns their answers in the order of the shards, or `None` if a shard fails or has failed
+    /// before.
     fn ask(
         &self,
         what: What,

@@ -140,8 +140,8 @@ pub(super) struct Beside {
     pub(super) advice: String,
 }
 
-/// Returns the model with a single part as the baseline. The function returns `None` if `model` has only one part
-/// itself. `flag` is the option that sets the number of parts.
+/// Returns the model with a single part as the baseline, or `None` if `model` has only one part itself. `flag` is the
+/// option that sets the number of parts.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The number of components of a model. If it is a range, Jensen chooses the number with the highest ELBO.
+/// The number of components of a model. If a range is given, Jensen chooses the number by comparing the ELBO of the
+/// fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct ComponentRange {

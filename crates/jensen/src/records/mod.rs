@@ -87,7 +87,7 @@ pub struct RecordBlocks {
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
-    /// The error with which the data could not be read. After it has been set, all values are NaN.
+    /// The error that occurred when the data were read. After an error has been stored, all values are NaN.
     failed: Mutex<Option<Error>>,
 }
 
@@ -261,8 +261,8 @@ impl RecordBlocks {
     }
 
     /// Calls the closure for each run of records in the batch that belong to the same block. The arguments of the
-    /// closure are the graph of the block and the indices of the records within the block. The function returns `false`
-    /// if data cannot be read.
+    /// closure are the graph of the block and the indices of the records within the block. Returns `false` if data
+    /// cannot be read.
     fn each(
         &self,
         ws: &mut BlockWorkspace,

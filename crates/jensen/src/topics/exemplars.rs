@@ -28,8 +28,7 @@ const EACH: usize = 3;
 const WORDS: usize = 12;
 
 /// Lists the documents in which each topic has the largest shares. The function considers a sample of at most 2000
-/// training documents and runs the local step of each. The function returns `None` if no document in the sample is long
-/// enough.
+/// training documents and runs the local step of each. Returns `None` if no document in the sample is long enough.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,

@@ -115,7 +115,7 @@ pub fn fit_topics_on<'a>(
     carry_out(job, around)
 }
 
-/// Scores all held-out documents of a collection. The function returns `None` if no documents are held out.
+/// Returns the score of all held-out documents of a collection, or `None` if no documents are held out.
 pub fn score(
     collection: &Collection<'_>,
     model: &TopicModel,

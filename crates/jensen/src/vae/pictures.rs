@@ -31,8 +31,8 @@ impl PictureFrame {
     }
 }
 
-/// Draws records as a grid of images with `columns` images in each row and grey lines between the images. The function
-/// returns `None` if there is no complete record or if the image would have too many pixels.
+/// Draws records as a grid of images with `columns` images in each row and grey lines between the images. Returns
+/// `None` if there is no complete record or if the image would have too many pixels.
 pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Image> {
     let PictureFrame {
         width,

@@ -94,8 +94,8 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     })
 }
 
-/// Returns the same mean log probability for groups of indicators. Each group is fitted after the addition of half a
-/// record of each category.
+/// Returns the mean log probability of `scored` under a model with independent groups of indicators. Each group is
+/// fitted after the addition of half a record of each category.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();

@@ -169,8 +169,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed up to each mark and writes one row per mark. The function returns the whole curve, whose
-/// points are the medians over the seeds.
+/// Trains with every seed up to each mark and writes one row per mark. Returns the whole curve, whose points are the
+/// medians over the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,

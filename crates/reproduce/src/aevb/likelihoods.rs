@@ -124,8 +124,8 @@ fn score(
     Ok(values)
 }
 
-/// Estimates the marginal likelihood by the method of appendix D. The function returns the mean over records and its
-/// standard error. If the method has an encoder, the Markov chains start at the codes that the encoder returns.
+/// Estimates the marginal likelihood by the method of appendix D. Returns the mean over records and its standard error.
+/// If the method has an encoder, the Markov chains start at the codes that the encoder returns.
 fn estimate(
     architecture: &Architecture,
     tensors: &[Tensor],

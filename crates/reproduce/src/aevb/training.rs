@@ -234,8 +234,8 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
     }
 }
 
-/// Chooses the step size of Adagrad as in the paper. The function returns the step size with the highest objective on
-/// the minibatches of the first `iterations` iterations.
+/// Chooses the step size of Adagrad as in the paper. Returns the step size with the highest objective on the
+/// minibatches of the first `iterations` iterations.
 ///
 /// # Errors
 /// Returns the errors of [`Job::train`], except that a step size for which training diverges is only excluded.

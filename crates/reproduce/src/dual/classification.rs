@@ -202,8 +202,8 @@ pub(super) fn hyperparameters(context: &mut Context<'_>) -> Result<(), Failure> 
     context.figure("hyperparameters", &figure)
 }
 
-/// Fits a model to two thirds of the rows at every point of a grid. The function returns one map of the lower bounds of
-/// the fits, and one map of the log loss on the remaining third of the rows.
+/// Fits a model to two thirds of the rows at every point of a grid. Returns one map of the lower bounds of the fits,
+/// and one map of the log loss on the remaining third of the rows.
 fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[HeatMap; 2], Failure> {
     let steps = grid.steps;
     let (held, fitted): (Vec<usize>, Vec<usize>) = (0..table.rows()).partition(|i| i % 3 == 0);

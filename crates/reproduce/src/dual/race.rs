@@ -260,8 +260,8 @@ fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-/// Runs several solvers on a case and writes their rows. The function returns a chart of the distance from the best
-/// bound as a function of time.
+/// Runs several solvers on a case and writes their rows. Returns a chart of the distance from the best bound as a
+/// function of time.
 pub(super) fn compare(
     context: &mut Context<'_>,
     case: &Case,

@@ -76,8 +76,8 @@ impl RecordModel {
 }
 
 /// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional step
-/// size lies between two others that differ by a factor of five. Without it, the best choice in hindsight would depend
-/// on how close the best step size of an estimator is to a point of the grid.
+/// size lies between two others that differ by a factor of five. Without the additional step size, the best choice in
+/// hindsight would depend on how close the best step size of an estimator is to a point of the grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
@@ -302,7 +302,7 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
 }
 
 /// Creates a model of the principal components of pixels in [0, 1]. The pixels are centred but not standardised, in
-/// accordance with one sentence of the paper. Another sentence of the paper states that they are standardised.
+/// accordance with one sentence of the paper. Another sentence of the paper states that the pixels are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

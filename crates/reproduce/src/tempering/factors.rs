@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::results::{Ours, What};
 
 /// The eight images of 4 × 4 pixels in row-major order: bars, corners, a square, and the diagonal pieces of a ring. The
-/// paper shows its images but does not list their pixels, so these images are not the same.
+/// paper shows its images but does not list their pixels, so these images may differ from those of the paper.
 const IMAGES: [&str; 8] = [
     "1111000000000000",
     "0000000000001111",
