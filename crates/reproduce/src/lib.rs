@@ -71,7 +71,7 @@
 //! # }
 //! ```
 //!
-//! [`Context::not_run`] lists the rows of a paper that are not run, with the reason. At the quick scale, all parts
+//! Call [`Context::not_run`] for each row of a paper that is not run, with the reason. At the quick scale, all parts
 //! together take at most 20 minutes on two cores.
 
 #![cfg_attr(

@@ -93,8 +93,8 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     })
 }
 
-/// Returns positions in the plane whose distances best approximate the Hellinger distances. The squares of the Hellinger
-/// distances are 1 − affinity. `affinities` contains the lower triangle of the matrix.
+/// Returns positions in the plane whose distances best approximate the Hellinger distances. The square of a Hellinger
+/// distance is 1 − affinity. `affinities` contains the lower triangle of the matrix.
 fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let squared = |i: usize, j: usize| {
         let (i, j) = (i.max(j), i.min(j));
