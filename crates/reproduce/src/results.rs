@@ -8,7 +8,8 @@ use std::path::Path;
 
 const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 
-/// The number of bootstrap samples. With this number, the relative error of the estimated standard error is 3 %.
+/// The number of bootstrap samples. With this number of samples, the relative error of the estimated standard error is
+/// 3 %.
 const RESAMPLES: usize = 1000;
 
 /// The scale at which an experiment is run.

@@ -12,8 +12,8 @@ pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
 }
 
 /// Returns the temperature after `pass` passes of a piecewise linear schedule. The pairs (passes, temperature) in
-/// `points` must be sorted by their number of passes. The schedule interpolates linearly between them and is constant
-/// before the first and after the last. Without any points, the temperature is 1.
+/// `points` must be sorted by their number of passes. The schedule interpolates linearly between these points and is
+/// constant before the first point and after the last point. Without any points, the temperature is 1.
 pub fn interpolated(points: &[(f64, f64)], pass: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= pass);
     match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {

@@ -287,8 +287,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// Formats a summary in the way of `fit.json`, as indented JSON with a newline at the end. Numbers that are not finite
-/// are written as `null`.
+/// Formats a summary as indented JSON with a newline at the end, which is the format of `fit.json`. Numbers that are
+/// not finite are written as `null`.
 ///
 /// # Errors
 /// Fails if the summary contains a map whose keys are not strings.

@@ -51,9 +51,9 @@ impl Comparison {
     /// bound alone rejected 6. The second bound concerns the ratio of the density of all observations under another
     /// model to their density under the correct model. This ratio has expectation 1, so the probability that it exceeds
     /// 1/p is at most p (Markov's inequality). The sum of the log predictive densities estimates the log density of all
-    /// observations under each model. A column without an effect costs at most one nat. It increases the log density of
-    /// the fit by half a χ² variable with one degree of freedom, and the correction for overfitting is one nat (Akaike
-    /// 1974).
+    /// observations under each model. A column without an effect costs at most one nat. Such a column increases the log
+    /// density of the fit by half a χ² variable with one degree of freedom, and the correction for overfitting is one
+    /// nat (Akaike 1974).
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;

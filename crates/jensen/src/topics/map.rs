@@ -22,8 +22,8 @@ const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// The weight in the relevance of a word that is given to its probability in the topic. The remaining weight is given
-/// to the ratio of this probability to the probability of the word in all topics.
+/// The weight of the probability of a word in the topic when the relevance of the word is computed. The remaining
+/// weight is given to the ratio of this probability to the probability of the word in all topics.
 const RELEVANCE: f64 = 0.6;
 
 /// Returns the map of the largest topics of a model, or `None` if the model has fewer than three topics.

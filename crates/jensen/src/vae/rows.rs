@@ -183,8 +183,8 @@ pub(super) enum Apart {
 }
 
 impl Apart {
-    /// Parses the value of `--validation`. If the value is a file, the function opens the file and converts its rows
-    /// for the likelihood.
+    /// Parses the value of `--validation`. If the value is the name of a file, the function opens the file and converts
+    /// its rows for the likelihood.
     pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);

@@ -1,6 +1,6 @@
 //! Two baselines for the solver of Jensen: the dual of the paper with plain L-BFGS and dense algebra, and Jensen's
-//! solver with dense algebra. Together they show how much of the speed-up is due to the method and how much is due to
-//! the algebra.
+//! solver with dense algebra. Together, the two baselines show how much of the speed-up is due to the method and how
+//! much is due to the algebra.
 //!
 //! The formulas are `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃
 //! − Σ̃Λ^½ B⁻¹ Λ^½Σ̃` and `B = I + Λ^½Σ̃Λ^½`. The function φ is the only barrier. If a step leaves the domain, the step
