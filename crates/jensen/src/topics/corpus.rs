@@ -21,7 +21,7 @@ pub struct CorpusRequest {
     /// The field of a JSON line or the column of a Parquet file in which the text is stored.
     pub field: Option<String>,
     /// The part of a plain-text file that is treated as one document. By default, each file in a folder is one
-    /// document. If the input is the file itself, each of its lines is one document.
+    /// document. If a file is given by its own name, each of its lines is one document.
     pub documents: Option<DocumentUnit>,
     /// A file with the words that the terms of bags refer to, one word per line.
     pub vocabulary: Option<PathBuf>,

@@ -40,7 +40,7 @@ impl Set {
     /// Returns the standard deviation of all initial weights and biases, or `None` for the default initialisation. The
     /// paper draws them from N(0, 0.01). The digits use the initialisation of the paper, with which training is slow at
     /// first but better after 6·10⁶ samples. The faces use the default, because the set contains few of them. With the
-    /// default, the ELBO of auto-encoders of faces is a hundred nats higher over the first 10⁶ samples.
+    /// default, the ELBO of auto-encoders of faces gains a hundred nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),
