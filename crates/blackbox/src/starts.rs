@@ -2,7 +2,7 @@
 //!
 //! Every start is a mean-field fit on the same few draws, so the ELBOs of the starts are directly comparable. For most
 //! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. Its
-//! initial spread is computed from the curvature of the density (and is at most 1), so that extreme scales do not place
+//! initial spread is computed from the curvature of the density (and is at most 1), so that extreme scales do not put
 //! the first draws outside the range of the density. A start maximises the ELBO instead of the density, because in a
 //! centred hierarchy the ELBO has an optimum while the density has no finite mode. If starts end in different optima
 //! with comparable ELBOs, the posterior has several modes.

@@ -127,7 +127,7 @@ impl Features {
     }
 
     /// Adds derivatives with respect to x to `out`, computed from derivatives with respect to the features. Regression
-    /// coefficients have the same features as means and scales, except that s takes the place of h.
+    /// coefficients have the same features as means and scales, except that s replaces h.
     pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])

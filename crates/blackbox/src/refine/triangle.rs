@@ -2,7 +2,7 @@
 //! parameters are transformed conditional on all global parameters if the approximation lacks this dependence.
 //!
 //! The spread of a level may depend on its persistence, and one scale may depend on another scale. Tail transforms of
-//! single coordinates cannot remove such dependence. The order places each global parameter after the global parameters
+//! single coordinates cannot remove such dependence. In this order each global parameter comes after the global parameters
 //! that determine its spread. With features φ of the preceding global parameters (bounded, as in the conditionally
 //! structured Gaussian),
 //!
