@@ -28,7 +28,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
                 a: y,
                 rate,
                 sign: 1.0,
-                // p(y) also contains e^y with the exposure e, hence −y log e.
+                // p(y) also contains e^y with the exposure e, which contributes −y log e.
                 c: lgamma(y + 1.0) - y * rate.ln(),
             }
         })
