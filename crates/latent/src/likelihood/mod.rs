@@ -133,8 +133,7 @@ impl Likelihood {
         }
     }
 
-    /// Returns the value of parameter `k`, in the units of the table, that corresponds to 1 in a model whose responses
-    /// are measured in `unit`.
+    /// Returns the value of parameter `k` that becomes 1 when responses are divided by `unit`.
     pub fn unit_of(self, k: usize, unit: f64) -> f64 {
         unit.powf(self.row.priors[k].power)
     }
