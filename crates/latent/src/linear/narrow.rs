@@ -160,8 +160,8 @@ impl Narrow {
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is the diagonal of D⁻¹ without the coupling, which
-    /// `block` contains. If `refactor` is false, A must already be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is the inverse of D's diagonal part, and `block`
+    /// contains the coupling. If `refactor` is false, A must already be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],

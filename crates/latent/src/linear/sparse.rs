@@ -42,7 +42,7 @@ struct Terms {
     entry: Vec<usize>,
     /// The products `w_i w_j`.
     product: Vec<f64>,
-    /// The multiples of the products, which are 2 off the diagonal, because an entry also represents its mirror image.
+    /// The products again, but doubled off the diagonal, because an entry also represents its mirror image.
     both: Vec<f64>,
 }
 

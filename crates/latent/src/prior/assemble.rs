@@ -38,7 +38,7 @@ pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
     graphs: Vec<(String, Graph)>,
-    /// Notes for the user, for example about a jitter or a coarser grid of nodes.
+    /// Notes for the user, for example about columns that were omitted.
     pub notes: Vec<String>,
 }
 

@@ -17,8 +17,8 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// A direction belongs to earlier parts if its component outside them, relative to its size in the linear predictors,
-/// is below this value.
+/// A flat direction belongs to earlier parts if its component outside them, as seen in the linear predictors, is below
+/// this share of the largest flat direction of its part.
 const DEPENDENT: f64 = 1e-8;
 
 /// Precision of a fixed node, in units of the response.
