@@ -232,8 +232,8 @@ const BLOCKS_MIXED: usize = 64;
 ///
 /// The order first shuffles blocks of adjacent points. It then takes each run of 64 consecutive blocks of this order
 /// and shuffles all points in the run together. A pass therefore reads from 64 contiguous regions of the disk at a
-/// time, and the memory is one word per block instead of one word per point. If `block` is 1 and there are at most 64
-/// blocks, or in general if `block = 1`, the order is a uniformly random permutation.
+/// time, and the memory is one word per block instead of one word per point. If `block` is 1, the order is a uniformly
+/// random permutation.
 ///
 /// The order depends only on the seed, the pass, `len` and `block`.
 #[derive(Clone, Debug)]

@@ -17,8 +17,8 @@ pub(crate) fn softmax(logs: &mut [f64]) {
     }
 }
 
-/// Returns the inverse temperature that a policy prescribes after `pass` passes. It is 1 for policies that infer
-/// temperatures.
+/// Returns the inverse temperature that a policy prescribes after `pass` passes. It is 1 for policies that prescribe no
+/// temperature.
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,

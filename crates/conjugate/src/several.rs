@@ -244,7 +244,8 @@ pub fn identity_of_several<M: ConjugateModel>(
             })
             .collect();
         first.settings["others"] = others.into();
-        // The iteration at which one candidate ends is also the one at which the next candidate starts.
+        // The iteration at which one candidate ends determines the iterations of the next, so it is part of the
+        // identity.
         first.settings["each"] = each.into();
     }
     first

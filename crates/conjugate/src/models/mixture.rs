@@ -194,9 +194,9 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
 /// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
 /// data. One point represents half of this share, and the average point represents the other half.
 ///
-/// The point of the first component is arbitrary. Each further point is drawn with a probability that grows with the
-/// difference between its likelihood and that of the most likely point, under the components before it. For Gaussian
-/// components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
+/// The point of the first component is arbitrary. The probability of drawing a further point is proportional to the
+/// amount by which its log density, under the components before it, is below that of the most likely point. For
+/// Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;

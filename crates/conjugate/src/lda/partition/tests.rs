@@ -200,7 +200,7 @@ fn draws_find_a_small_log_c_and_miss_that_of_a_corpus() {
     assert!(drawn.log_c[0].abs() < 1e-12 && drawn.lower[0].abs() < 1e-12);
     for m in 1..3 {
         let (exact, drawn, lower) = (exact.log_c[m], drawn.log_c[m], drawn.lower[m]);
-        // The counts of a topic's words are random, but the series treats them as even, which limits the accuracy.
+        // The series treats the counts of a topic's words as even, which limits its accuracy.
         assert!((drawn - exact).abs() < 0.02 * exact, "{exact} {drawn}");
         assert!(lower < drawn);
     }
