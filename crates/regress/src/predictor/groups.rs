@@ -131,8 +131,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// Returns a factor with the levels of the fit. Unlike other factors, groups may have levels that the fit does not
-    /// have.
+    /// Returns the grouping factor. Unlike other factors, it may have levels that the fit does not have.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {

@@ -223,8 +223,8 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
-    // For parameters without units, the initial value is the value at the mean of the response. For a scale, it is the
-    // value at the standard deviation of the response.
+    // If a parameter has no units, its initial value is chosen so that a mean equals the mean of the response and a
+    // scale equals the response's standard deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
         .clone()
