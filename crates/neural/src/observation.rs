@@ -18,9 +18,9 @@ pub struct Observation {
     /// total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<f32>,
-    /// Whether values may be missing, in which case they are NaN. The density is then that of the other values. In
-    /// place of a missing value, the encoder reads an indicator and a learnt number, which starts at the mean of the
-    /// column.
+    /// Whether values may be missing, in which case they are NaN. The density is then that of the other values. The
+    /// encoder reads a learnt number instead of a missing value, and indicators of the values that are present. The
+    /// learnt number starts at the mean of the column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
 }

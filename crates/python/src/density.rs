@@ -1,4 +1,4 @@
-//! Densities written in Python: batched functions of points.
+//! Densities written in Python as functions of several points at once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,25 +23,27 @@ use crate::model::{lanes_of, rows_of};
 use crate::program::{Fitted, read_request};
 use crate::watch::{Eyes, Watch, supervised};
 
-/// A function that returns the log densities and gradients at points, one per row, and a function that returns
-/// Hessian-vector products.
+/// Two functions written in Python. The first returns the log densities and gradients at points, one point per row. The
+/// second returns Hessian-vector products.
 struct Callback<'a> {
     function: &'a Py<PyAny>,
     products: Option<&'a Py<PyAny>>,
     dim: usize,
     watch: &'a Watch,
-    /// The first exception. Later results are NaN.
+    /// The first exception that a function raised. After it, all results are NaN.
     raised: &'a Mutex<Option<PyErr>>,
     turn: &'a Turn,
 }
 
-/// One thread at a time calls Python functions. PyTensor's functions, and many others with a cache, store their state
-/// in one function, and another thread may take the interpreter's lock between any two of their steps.
+/// Ensures that only one thread at a time calls Python functions. The functions of PyTensor, and many other functions
+/// with a cache, keep state in the function itself, and another thread may take the interpreter's lock between any two
+/// of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
 impl Turn {
-    /// Calls into Python. A thread waits without the interpreter's lock, because the active thread needs it.
+    /// Calls into Python. While a thread waits, it does not hold the interpreter's lock, because the active thread
+    /// needs the lock.
     fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(call)
@@ -55,7 +57,7 @@ struct Points {
 }
 
 impl Callback<'_> {
-    /// Calls into Python. An exception gives NaN and cancels the run.
+    /// Calls into Python. An exception sets the results to NaN and cancels the run.
     fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
         if let Err(error) = self.turn.take(|py| call(py, out)) {
             out.fill(f64::NAN);

@@ -1,4 +1,5 @@
-//! Many fits: the shard that workers run, and the driver's ledger. Fits, tasks and rows are exchanged as JSON.
+//! Many fits of a program. The module contains the work of a shard, which workers run, and the driver's ledger. Fits,
+//! tasks and rows are exchanged as JSON.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,7 +75,7 @@ pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
 /// The folder of many fits.
 #[pyclass]
 pub struct Ledger {
-    // Python has threads, but the folder has one writer.
+    // Python code may use several threads, but the folder can have only one writer.
     inner: Mutex<fit_many::Ledger>,
     tasks: Vec<Task>,
 }

@@ -1,5 +1,5 @@
-//! The extension module `jensen._jensen`: the functions of the library for the Python package `jensen`, and the
-//! command.
+//! The extension module `jensen._jensen`. It contains the functions on which the Python package `jensen` is built, and
+//! the command.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `watch` | work while the interpreter checks for signals: progress, panics |
 //! | `error` | exceptions |
 //!
-//! All user-facing code is in Python, in `python/jensen`. This module prints nothing.
+//! All code that users call is written in Python, in `python/jensen`. This module prints nothing.
 
 mod data;
 mod density;

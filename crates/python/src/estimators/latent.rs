@@ -1,4 +1,4 @@
-//! Latent Gaussian models of the columns of a matrix.
+//! Latent Gaussian models over the columns of a matrix.
 
 use jensen::latent::{
     LatentRequest, PriorFiles, StoredPosterior, TableModel, draws_at, fit_latent_in_memory,
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns in addition to the matrix, by name, such as responses, exposures or trials.
+/// Named columns in addition to those of the matrix, such as responses, exposures or trials.
 type More = Vec<(String, Vec<f64>)>;
 
 /// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
@@ -35,8 +35,8 @@ pub fn fit_latent<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and variances of the linear predictors, with one row per row and one column per predictor, and means of the
-/// observation, with a column per category if there are several.
+/// Means and variances of the linear predictors, with one column per predictor, and means of the observations. The
+/// means have one column per category if there are several categories.
 type Predicted<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray2<f64>>,

@@ -1,4 +1,5 @@
-//! Mixtures of rows in files that other processes evaluate: the step of a shard, and the driver's fit.
+//! Mixtures over rows in files that other processes evaluate. The module contains the step of a shard and the driver's
+//! fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +16,12 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps between steps. The shard of the last step always remains.
+/// Number of bytes of rows that a process keeps between steps. The shard of the last step is always kept.
 const KEPT: usize = 2 << 30;
 
 type Key = (String, PathBuf, String);
 
-/// The shards that this process has read. The most recent is last.
+/// The shards that this process has read. The most recently used shard is last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
 /// The step of a shard for a share of its rows.
@@ -101,7 +102,7 @@ pub fn fit_point_shards(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A stopped run leaves its checkpoint.
+            // A run that is stopped leaves only its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

@@ -1,4 +1,4 @@
-//! Auto-encoders of the rows of a matrix.
+//! Auto-encoders over the rows of a matrix.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub fn fit_autoencoder<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and standard deviations of the latent values of the rows of `x`.
+/// Means and standard deviations of the latent values, with one row per row of `x`.
 type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// q(z) of the rows of `x`.

@@ -20,8 +20,8 @@ enum Given {
     Rows(MemoryDocuments),
 }
 
-/// The rows of a matrix in compressed sparse row format: the start of each row, indices of terms, counts, and the
-/// number of terms.
+/// The rows of a matrix in compressed sparse row format: the start of each row, the indices of the terms, the counts,
+/// and the number of terms.
 type Rows<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, u32>,
@@ -49,8 +49,8 @@ impl Given {
     }
 }
 
-/// Fitted topics: λ (topics × terms), the priors α (one per topic) and η, the number of steps, the number of
-/// represented documents, the words if known, and whether inference was collapsed.
+/// Fitted topics. The tuple contains λ (topics × terms), the priors α (one per topic) and η, the number of steps, the
+/// number of documents that the statistics represent, the words if they are known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
     Vec<f64>,
@@ -104,8 +104,8 @@ impl Known {
     }
 }
 
-/// `fit.json`, λ (topics × terms), α by topic, η, steps, population, the words if the documents have some, and whether
-/// inference was collapsed.
+/// The result of a fit. The tuple contains `fit.json`, λ (topics × terms), α (one per topic), η, the number of steps,
+/// the population, the words if the documents have words, and whether inference was collapsed.
 type Fitted<'py> = (
     String,
     Bound<'py, PyArray2<f64>>,
