@@ -4,8 +4,6 @@
 //! minibatch. All random numbers are keyed by seed, pass and block, and the state contains everything on which later
 //! steps depend. A short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an
 //! uninterrupted one.
-//! random numbers are keyed by seed, pass and block, and the state contains everything on which later steps depend.
-//! Runs are therefore prefixes of longer ones, and resume to the same bits.
 //!
 //! The order of the updates in a batch iteration makes it coordinate ascent on the tempered bound. The local steps come
 //! first, at the current temperature. A damped step of the temperature's distribution follows, given the expected log

@@ -1,9 +1,8 @@
 //! Runs several fits and keeps the best one. The candidates are different starts of a model, or models with different
 //! numbers of components.
+//!
 //! The run fits one candidate after another, each for a limited number of iterations. Budgets, the trace, checkpoints
 //! and interruption work as they do in a single fit.
-//! The run fits one candidate after another, each for a limited number of iterations. Budgets, trace, checkpoints and
-//! interruption work as in a single run.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,

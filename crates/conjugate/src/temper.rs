@@ -141,11 +141,11 @@ pub enum Temper {
     /// No tempering: T = 1 throughout the fit.
     #[default]
     None,
-    /// The temperature falls linearly in passes from `from` to 1.
+    /// The temperature falls from `from` to 1, linearly in the number of passes.
     Anneal {
         /// Length of the schedule, in passes of stochastic fits or in iterations of batch fits.
         passes: f64,
-        /// The temperature at the start, at least 1.
+        /// The temperature at the start, which is at least 1.
         from: f64,
     },
     /// Temperatures at given passes. They are interpolated linearly between these passes and are constant outside.

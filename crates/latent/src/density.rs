@@ -24,7 +24,8 @@ pub enum PriorDensity {
         /// The power.
         power: f64,
     },
-    /// A density of a correlation that is exponential in √(−log(1 − ρ²)), with equal mass on both signs.
+    /// A density of a correlation that is exponential in √(−log(1 − ρ²)). Positive and negative correlations have equal
+    /// mass.
     Correlation {
         /// The rate of the exponential.
         rate: f64,
@@ -65,14 +66,14 @@ pub enum PriorDensity {
     },
     /// A beta density on (0, 1).
     Beta {
-        /// The exponent of the value, plus 1.
+        /// The parameter a. The exponent of the value is a − 1.
         a: f64,
-        /// The exponent of 1 minus the value, plus 1.
+        /// The parameter b. The exponent of 1 minus the value is b − 1.
         b: f64,
     },
 }
 
-/// The tail (U, α) that defines a penalised-complexity prior of a hyperparameter.
+/// The kind of tail by which a threshold U and a probability α define a penalised-complexity prior of a hyperparameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
@@ -164,7 +165,7 @@ impl PriorDensity {
         }
     }
 
-    /// Converts the density of a value to the density of the value in units of `unit`.
+    /// Converts the density of a value to the density of the same value measured in `unit`.
     #[must_use]
     pub fn in_units(self, unit: f64) -> Self {
         match self {

@@ -73,13 +73,13 @@ impl Default for FactorSettings {
 /// A fitted factor model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorFit {
-    /// The loadings w, D × K.
+    /// The loadings w, as a D × K matrix.
     pub loadings: Dense,
     /// The intercepts b, one per column.
     pub intercepts: Vec<f64>,
-    /// Posterior means of the scores, N × K.
+    /// Posterior means of the scores, as an N × K matrix.
     pub scores: Dense,
-    /// Posterior variances of the scores, N × K.
+    /// Posterior variances of the scores, as an N × K matrix.
     pub score_variances: Dense,
     /// The likelihood with its fitted parameters.
     pub likelihood: Likelihood,

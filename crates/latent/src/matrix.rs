@@ -57,8 +57,8 @@ impl Dense {
     }
 }
 
-/// A sparse matrix in compressed-column form. Row indices ascend within a column, without duplicates. A symmetric
-/// matrix stores both triangles.
+/// A sparse matrix in compressed-column form. Within a column, the row indices are in ascending order and without
+/// duplicates. A symmetric matrix stores both triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
     /// Number of rows.

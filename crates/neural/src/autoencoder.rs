@@ -73,7 +73,7 @@ pub struct Samples {
     pub values: Vec<f32>,
 }
 
-/// An average of estimates of log p(x) over records, in nats per record.
+/// Estimates of log p(x), averaged over records, in nats per record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMarginal {
     /// The average over records.

@@ -235,9 +235,9 @@ fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
         .collect()
 }
 
-/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are
-/// of `variables`, which `constrain(point)` returns flat, each with its first index fastest. By default they are
-/// coordinates.
+/// Fits a density that is written in Python: `function(points) -> values, gradients`, and optionally `products(points,
+/// directions)`. The draws are values of `variables`. `constrain(point)` returns the values of all variables as one
+/// flat array, in which the first index of each variable runs fastest. By default, the variables are the coordinates.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -275,9 +275,9 @@ pub fn fit_density(
             Some(_) => fit(callback, values, &request, point, watch),
             None => fit(Differenced(callback), values, &request, point, watch),
         };
-        // The thread remains attached to the interpreter, although mostly without its lock. A thread that is not
-        // attached has a stack for Python mapped and unmapped at every call, which then costs 11 µs in addition to the
-        // function instead of 4.
+        // The thread remains attached to the interpreter, although it holds the interpreter's lock only rarely. If a
+        // thread is not attached, a stack for Python is mapped and unmapped at every call. A call then costs 11 µs in
+        // addition to the function, instead of 4 µs.
         Python::attach(|py| py.detach(run))
     })?;
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {

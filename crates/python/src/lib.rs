@@ -30,7 +30,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the command with these arguments and gives its exit code.
+/// Runs the command with these arguments and returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| jensen_cli::main(arguments))

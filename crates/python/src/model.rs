@@ -24,7 +24,8 @@ use crate::error::{StanError, raise};
 use crate::program::{Reported, reported};
 use crate::watch::supervised;
 
-/// Checks a program without data. Returns its remarks, and the names and types of the declared data.
+/// Checks a program without data. Returns the remarks of the compiler, and the names and types of the data that the
+/// program declares.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,

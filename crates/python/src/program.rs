@@ -252,7 +252,7 @@ fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) 
     (mean, comments.above, comments.eta)
 }
 
-/// The draws of a file `draws.csv`, and its other content.
+/// Reads the draws in a file `draws.csv`, and the other content of the file.
 #[pyfunction]
 pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
     let read = py.detach(|| read_draws_csv(&path));
@@ -285,7 +285,7 @@ fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'p
     Ok((coords, dims))
 }
 
-/// Writes draws as Stan CSV: variables by name and shape, one row per draw.
+/// Writes draws as Stan CSV, with one row per draw. Variables are given by their names and shapes.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn write_draws(
@@ -404,8 +404,8 @@ impl Fitted {
     }
 }
 
-/// The reported values of a program for given draws, which contain its parameters by name: variables, draws, the
-/// number of rejected draws, and the reason for the first rejection.
+/// Computes the values that a program reports for given draws, which contain the program's parameters by name. Returns
+/// the variables, the draws, the number of rejected draws, and the reason for the first rejection.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]

@@ -44,7 +44,7 @@ fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, 
     Ok(found)
 }
 
-/// The step of a shard for a share of its records.
+/// Runs the step of a shard for a share of its records.
 #[pyfunction]
 pub fn record_step<'py>(
     py: Python<'py>,
@@ -97,7 +97,7 @@ impl RecordSteps for Elsewhere {
     }
 }
 
-/// Fits a program to records in shards, in a folder if one is named: `fit.json`.
+/// Fits a program to records in shards, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (name, text, include, data, data_file, request, out, resume, solve, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

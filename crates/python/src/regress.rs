@@ -57,7 +57,7 @@ type Predictions<'py> = (
     Bound<'py, PyArray2<f64>>,
 );
 
-/// Predicts rows of a table by a fit in a folder.
+/// Predicts the rows of a table, using the fit in a folder.
 #[pyfunction]
 pub fn regress_predict<'py>(
     py: Python<'py>,
@@ -97,7 +97,7 @@ fn numbers(summary: &EffectSummary) -> [f64; 4] {
     [summary.mean, summary.sd, low, high]
 }
 
-/// Average effects of columns over the rows of a table, by a fit in a folder.
+/// Computes the average effects of columns over the rows of a table, using the fit in a folder.
 #[pyfunction]
 pub fn regress_effects(
     py: Python<'_>,
@@ -123,7 +123,7 @@ pub fn regress_effects(
     Ok(found.map(row).collect())
 }
 
-/// The expected response along each column, by a fit in a folder.
+/// Computes the expected response along each column, using the fit in a folder.
 #[pyfunction]
 pub fn regress_curves(
     py: Python<'_>,

@@ -649,7 +649,8 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Words that the first sixteenth of the topics use a hundred times as often as the other topics.
+    /// Returns the rows of words that the first sixteenth of the topics use a hundred times as often as the other
+    /// topics.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {

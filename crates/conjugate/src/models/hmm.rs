@@ -24,7 +24,7 @@ pub struct HiddenMarkov<C> {
 /// The marginals of the last sequence for which a local step was made.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// Marginals q(z_t = k), one row per step.
+    /// The marginals q(z_t = k), with one row per step.
     pub states: Vec<f64>,
     /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
@@ -190,7 +190,7 @@ impl<C: Components> HiddenMarkov<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Returns the expected transition probabilities, one row per state.
+    /// Returns the expected transition probabilities, with one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)

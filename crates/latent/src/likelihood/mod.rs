@@ -54,7 +54,7 @@ static ROWS: &[&LikelihoodRow] = &[
 
 const MOST: usize = 2;
 
-/// The density of one observation given its linear predictor η, with its parameters.
+/// The density of one observation given its linear predictor η, including the values of the parameters.
 #[derive(Clone, Copy)]
 pub struct Likelihood {
     row: &'static LikelihoodRow,

@@ -1,4 +1,4 @@
-//! Products with the design matrix in any form.
+//! Products with the design matrix, in each form in which it is stored.
 
 use rayon::prelude::*;
 

@@ -164,7 +164,7 @@ impl Geometry {
         }
     }
 
-    /// Computes the derivative of the bound with respect to the prior's covariance, at the solved dual and the
+    /// Computes the derivative of the bound with respect to the prior's covariance, at the optimum of the dual and the
     /// factorised λ.
     pub(crate) fn sensitivity(
         &mut self,

@@ -52,7 +52,7 @@ pub(crate) struct SparseField {
     /// The latent variables that the factorisation of an intrinsic Q omits.
     ground: Vec<usize>,
     rows: Sparse,
-    /// The lower triangle of A's pattern, by columns.
+    /// The lower triangle of A's pattern, stored by columns.
     col_start: Vec<usize>,
     row: Vec<usize>,
     base: Vec<f64>,

@@ -226,8 +226,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Splits the space of coefficients into vectors of unit length with a negligible image under the columns and vectors
-/// with a substantial image. They are eigenvectors of the columns' inner products.
+/// Computes two sets of coefficient vectors of unit length: those with a negligible image under the columns, and those
+/// with a substantial image. All of them are eigenvectors of the matrix of the columns' inner products.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

@@ -33,7 +33,7 @@ pub struct Hyper {
     pub start: Option<f64>,
     /// Whether Jensen learns the hyperparameter if the user gives no value.
     pub learnt: bool,
-    /// The power of the response's unit in which the hyperparameter is measured.
+    /// The power of the response's unit that serves as the unit of the hyperparameter.
     pub power: f64,
     /// The quantity that defines the penalised-complexity prior, or `None` if the field defines this prior.
     pub tail: Option<Tail>,

@@ -109,7 +109,7 @@ impl Potentials for Contrasts {
     }
 }
 
-/// The joint distribution of an observation's predictors, as their means and a root of their covariance.
+/// The joint distribution of an observation's predictors, given by their means and a root of their covariance.
 struct Joint<'a> {
     mean: &'a [f64],
     /// A lower triangular matrix, row by row.

@@ -54,7 +54,7 @@ pub(crate) enum Convex {
     },
 }
 
-/// λ and φ with their first two derivatives at one α.
+/// The values of λ and φ at one α, with their first two derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curve {
     /// The value λ(α).

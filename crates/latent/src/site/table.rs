@@ -18,7 +18,7 @@ use crate::linear::Block;
 use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
 use crate::{Error, LatentModel};
 
-/// Sites with a convex dual in one coordinate per predictor.
+/// Sites whose convex dual has one coordinate per predictor.
 #[derive(Debug)]
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),

@@ -24,7 +24,7 @@ type Key = (String, PathBuf, String);
 /// The shards that this process has read. The most recently used shard is last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
-/// The step of a shard for a share of its rows.
+/// Runs the step of a shard for a share of its rows.
 #[pyfunction]
 pub fn point_step<'py>(
     py: Python<'py>,
@@ -56,7 +56,7 @@ pub fn point_step<'py>(
     Ok(PyBytes::new(py, &answer))
 }
 
-/// Fits a mixture to the rows of files, in a folder if one is named: `fit.json`.
+/// Fits a mixture to the rows of files, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (files, request, out, resume, solve, threads))]
 pub fn fit_point_shards(

@@ -48,8 +48,8 @@ type ShardShare = (usize, String, Vec<usize>);
 
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
-/// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
-/// it is given and large enough, and the result is then the number of its bytes.
+/// Runs the step of a block of shards and returns the sum of their parts. `ask` is read in place. If `answer` is given
+/// and large enough, the part is written to it, and the result is the number of bytes of the part.
 #[pyfunction]
 pub fn shard_step<'py>(
     py: Python<'py>,
@@ -93,8 +93,8 @@ pub fn shard_step<'py>(
 /// the number of documents, and the number of the first document among all held-out documents.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// The scores of pieces of held-out documents, concatenated: the log probability of each document and its number of
-/// words. `ask` is read in place.
+/// Scores pieces of held-out documents and returns the concatenated scores: the log probability of each document, and
+/// its number of words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
     py: Python<'py>,
@@ -233,7 +233,7 @@ impl Shards for Elsewhere<'_> {
     }
 }
 
-/// Learns topics from a corpus, in a folder if one is named, and returns `fit.json`.
+/// Learns topics from a corpus, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

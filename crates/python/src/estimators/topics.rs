@@ -117,7 +117,7 @@ type Fitted<'py> = (
     bool,
 );
 
-/// Learns topics, starting from `start` if given.
+/// Learns topics. If `start` is given, the fit starts from these topics.
 #[pyfunction]
 #[pyo3(signature = (documents, start, request, threads))]
 pub fn fit_topics<'py>(
@@ -185,7 +185,8 @@ pub fn fit_topics<'py>(
     ))
 }
 
-/// Expected topic proportions of documents, for a corpus of its training documents: one row each.
+/// Returns the expected topic proportions of documents, with one row per document. The documents are those that a
+/// corpus contains for training.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,
@@ -209,8 +210,8 @@ pub fn topic_proportions<'py>(
     matrix(py, thetas, known.topics.topics)
 }
 
-/// Document completion on the held-out documents of a corpus: mean log predictive probability of a word in nats, its
-/// standard error, and the numbers of scored words and documents.
+/// Scores topics by document completion on the held-out documents of a corpus. Returns the mean log predictive
+/// probability of a word in nats, its standard error, the number of scored words and the number of scored documents.
 #[pyfunction]
 pub fn topic_completion(
     py: Python<'_>,

@@ -42,7 +42,7 @@ pub fn log_partition_by_draws(
         }
         rows
     };
-    // c of every draw, one row per draw.
+    // The value of c for every draw, with one row per draw.
     let conditional: Vec<Vec<[f64; 2]>> = (0..draws)
         .into_par_iter()
         .map(|r| {
