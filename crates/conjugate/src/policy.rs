@@ -117,9 +117,9 @@ impl Thermostat {
     }
 
     /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1, this is
-    /// the exact coordinate update. A weight below 1 prevents noise from moving a near point mass in jumps, and
-    /// prevents cooling before the global parameters have adapted. The bound is concave in r, so a partial step does
-    /// not lower it.
+    /// the exact coordinate update. A weight below 1 prevents noise from making r jump between temperatures when r is
+    /// nearly a point mass. It also prevents cooling before the global parameters have adapted. The bound is concave in
+    /// r, so a partial step does not lower it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self

@@ -20,7 +20,7 @@
 //! use jensen_glm::{Dense, Features, Glm, Link, StandardNormal};
 //! use jensen_run::{Budget, Control, Silent};
 //!
-//! // Who passes: the more hours, the better. A row is 1 and the hours from their mean.
+//! // Students with more hours pass more often. A row contains 1 and the deviation of the hours from their mean.
 //! let hours = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
 //! let passed = [false, false, false, true, false, true, false, true, true, true];
 //! let rows = hours.iter().flat_map(|h| [1.0, h - 2.75]).collect();

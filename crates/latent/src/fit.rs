@@ -12,9 +12,9 @@ pub enum Solver {
     /// The dual in N variables. If the bound has no convex dual, this solver iterates the natural-gradient fixed point
     /// in the same coordinates.
     Dual,
-    /// L-BFGS in the mean and the Cholesky factor of the covariance (Challis and Barber).
+    /// L-BFGS over the mean and the Cholesky factor of the covariance (Challis and Barber).
     Primal,
-    /// L-BFGS in the mean and λ (Opper and Archambeau).
+    /// L-BFGS over the mean and λ (Opper and Archambeau).
     Opper,
     /// Coordinate ascent (Khan, Mohamed and Murphy 2012), which is available only for Gaussian processes.
     Coordinate,

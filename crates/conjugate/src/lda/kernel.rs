@@ -77,7 +77,7 @@ simd32_fn! {
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(NOWHERE);
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
@@ -111,7 +111,7 @@ simd32_fn! {
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(f32::MIN_POSITIVE);
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
@@ -134,7 +134,7 @@ simd32_fn! {
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = exp_or_zero(V::load(x.as_ptr().add(j)) * V::splat(power));
                 y.store(out.as_mut_ptr().add(j));
@@ -158,7 +158,7 @@ simd32_fn! {
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
-        // SAFETY: the slices have equal lengths, multiples of sixteen.
+        // SAFETY: the slices have equal lengths, which are multiples of sixteen.
         unsafe {
             let (row, phi, gamma) = (row.as_ptr(), phi.as_mut_ptr(), gamma.as_mut_ptr());
             let less = V::splat(-count);
@@ -184,7 +184,7 @@ simd32_fn! {
         assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::zero();
         for j in (0..x.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = V::load(y.as_ptr().add(j));
                 sum = sum + (y - V::load(x.as_ptr().add(j))).abs();
@@ -282,7 +282,7 @@ simd32_fn! {
         let inverse = V::splat(power);
         let (mut moved, mut largest) = (V::splat(0.0), V::splat(0.0));
         for j in (0..stride).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let share = V::load(t.as_ptr().add(j)) * V::load(sums.as_ptr().add(j));
                 let g = share.fma(inverse, V::load(alpha.as_ptr().add(j)));
@@ -302,7 +302,7 @@ simd32_fn! {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
         for j in (0..t.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             largest = largest.max(unsafe { V::load(gamma.as_ptr().add(j)) });
         }
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
@@ -378,7 +378,7 @@ simd32_fn! {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);
         for j in (0..x.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let x = V::load(x.as_ptr().add(j)) + V::splat(m);
                 sum = V::load(s.as_ptr().add(j)).fma(x, sum);
@@ -390,7 +390,7 @@ simd32_fn! {
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (x, least) = (V::load(x.as_ptr().add(j)), V::splat(f32::MIN_POSITIVE));
                 let y = V::select(x.lt(least), V::splat(NOWHERE), single::log(x.max(least)));
@@ -402,7 +402,7 @@ simd32_fn! {
     pub(crate) fn multiply<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 (V::load(out.as_ptr().add(j)) * V::load(x.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
             }
@@ -412,7 +412,7 @@ simd32_fn! {
     pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = V::load(x.as_ptr().add(j)).fma(V::splat(a), V::load(out.as_ptr().add(j)));
                 y.store(out.as_mut_ptr().add(j));
@@ -426,7 +426,7 @@ simd32_fn! {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let ratio = single::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
                 let more = ratio - V::load(base.as_ptr().add(j));
@@ -518,7 +518,7 @@ simd32_fn! {
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let rest = V::splat(1.0) - V::load(phi.as_ptr().add(j));
                 let log = single::log(rest.max(V::splat(TINY)));
@@ -532,7 +532,7 @@ simd32_fn! {
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
@@ -552,7 +552,7 @@ simd32_fn! {
     pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let excess = single::digamma(g) - single::digamma(a);

@@ -185,8 +185,8 @@ pub fn fit_topics<'py>(
     ))
 }
 
-/// Returns the expected topic proportions of documents, with one row per document. The documents are those that a
-/// corpus contains for training.
+/// Returns the expected topic proportions of documents, with one row per document. If a corpus is given, the documents
+/// are those that it contains for training.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,

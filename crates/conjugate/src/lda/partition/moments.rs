@@ -128,8 +128,8 @@ impl Power {
     /// Finds the tilt y at which the mean of the sum of counts is n. Also returns log g, the mean and the variance for
     /// each group at this tilt.
     ///
-    /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare.
-    /// Bounds that become narrower in every step safeguard it.
+    /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare. A
+    /// bracket that shrinks in every step safeguards it.
     fn tilted(&self, groups: &[(usize, f64)]) -> (f64, Vec<(f64, f64, f64)>) {
         let heaviest = groups.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
         let (mut low, mut high) = (-50.0 - heaviest, 50.0 - heaviest);

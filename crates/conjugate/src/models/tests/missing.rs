@@ -135,7 +135,8 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
 
 #[test]
 fn predictive_densities_are_normalised() {
-    // Real columns use the trapezoidal rule, over all values and over one value if the other is missing.
+    // The integrals over real columns use the trapezoidal rule. They are over both values, or over one value if the
+    // other is missing.
     let lambda_of = |covariance| {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(30)), 2, 1.0);
         model.start(&mut stream(7))
