@@ -75,8 +75,8 @@ pub struct DriverSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// Number of times per pass that the driver adds the engine's scores to the trace. In batch mode, the scores are
-    /// added in every iteration or never (1 or 0).
+    /// Number of times per pass that the driver adds the engine's scores to the trace. In batch mode, 1 adds the scores
+    /// in every iteration, and 0 never adds them.
     pub scores_per_pass: f64,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
 //! The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null space N (r columns),
-//! the factorisation of Q omits the rows and columns of r latent variables J. The determinant follows from `|Q_−J| =
+//! the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N, the determinant
+//! follows from `|Q_−J| = |Q|₊ |N_J|²`.
 //! |Q|₊ |N_J|²` for orthonormal N.
 
 use std::collections::BTreeMap;
