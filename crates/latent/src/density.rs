@@ -81,7 +81,7 @@ pub enum Tail {
         /// The power: ½ for a variance, −½ for a precision, and 1 for a scale.
         power: f64,
     },
-    /// P(length < U) = α in this number of dimensions.
+    /// P(length < U) = α for a lengthscale in this number of dimensions.
     Length {
         /// The number of dimensions.
         dimensions: f64,

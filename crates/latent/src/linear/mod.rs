@@ -29,8 +29,8 @@ pub(crate) enum Geometry {
     Sparse(Box<SparseField>),
 }
 
-/// Above this number of independent latent variables, a sparse design is treated as having a sparse posterior
-/// precision.
+/// If there are more independent latent variables than this, their posterior precision under a sparse design is stored
+/// as a sparse matrix.
 const MANY: usize = 512;
 
 /// Returns whether a dense prior has about one latent variable per predictor. If only a few inputs of a Gaussian

@@ -4,7 +4,6 @@
 //! The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null space N (r columns),
 //! the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N, the determinant
 //! follows from `|Q_−J| = |Q|₊ |N_J|²`.
-//! |Q|₊ |N_J|²` for orthonormal N.
 
 use std::collections::BTreeMap;
 

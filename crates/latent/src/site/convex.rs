@@ -332,8 +332,8 @@ fn above(x: f64) -> f64 {
 /// x.
 ///
 /// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` is increasing and concave, and it is at most 0 at `x/(1 + v/4)`.
-/// Newton's method from that point therefore never oversteps. Its convergence is quadratic, so the step after one of
-/// 1e-8 is unnecessary.
+/// Newton's method from that point therefore never oversteps. Its convergence is quadratic, so no further step is
+/// needed after a step of 1e-8.
 fn tilted_logit(x: f64, v: f64) -> f64 {
     let target = x.abs();
     let mut z = target / (1.0 + 0.25 * v);
