@@ -1,11 +1,12 @@
-//! Computes sums of log(1 + exp(·)) over rows, without weights or weighted by a column of data, together with inverse
-//! logits. These are the terms of logistic and negative binomial likelihoods.
+//! Computes sums of log(1 + exp(·)) over rows, together with inverse logits. The sums are either unweighted or weighted
+//! by a column of data. They are the terms of logistic and negative binomial likelihoods.
 //!
-//! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! per element would cost as much as all other work. The kernel stores the product minus 1, so that it keeps full
-//! precision if every exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. Rows of equal weight
-//! share a product, because counts have few distinct values. If the weights are known when the graph is planned, the
-//! products of all rows are stored beside the sums. Otherwise products extend over a few rows.
+//! Σ log(1 + exp(x)) is the sum of the positive parts of x, plus the logarithm of the product of all 1 + exp(−|x|). A
+//! separate logarithm for each element would cost as much as all other work together. The kernel stores the product
+//! minus 1, which retains full precision even if every exp(−|x|) is tiny. This matters because a likelihood may
+//! multiply such a sum by a precision parameter as large as 10²⁰. Rows of equal weight share a product, because weights
+//! that are counts have few distinct values. If the weights are known when the graph is planned, the products of all
+//! rows are stored next to the sums. Otherwise each product extends over only a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::ElemOp;
 
-/// A value log(1 + exp(x)) that only sums read.
+/// A value log(1 + exp(x)) that is read only by sums.
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
@@ -28,11 +29,11 @@ pub(super) struct Softplus {
 
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// The values by the index of their last sum in the kernel.
+    /// The values, identified by the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
-    /// The nodes that are computed within the sums.
+    /// The nodes that are computed as parts of the sums.
     pub absorbed: HashSet<NodeId>,
-    /// The sums that are computed here, by their index in the kernel.
+    /// The sums that are computed here, identified by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
@@ -44,7 +45,7 @@ impl Softplus {
 }
 
 impl Planner<'_> {
-    /// Finds the sums of log(1 + exp(·)) of a kernel. `inside` counts the reads of each value within the kernel.
+    /// Finds the sums of log(1 + exp(·)) in a kernel. `inside` counts how often each value is read within the kernel.
     pub(super) fn softpluses(
         &self,
         draft: &KernelDraft,
@@ -165,15 +166,16 @@ impl Planner<'_> {
 pub(crate) struct Classes {
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and the offset of the rows for the products of the classes.
+    /// The slot of the rows that contain the products of the classes, and the offset of these rows.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// Returns the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Returns the products that `rows` contains, for a tile that extends from row `first` to row `end` of `total`
+    /// rows.
     ///
     /// # Safety
-    /// The memory must belong to the plan of these classes, and the tile to its rows.
+    /// The memory must belong to the plan of these classes, and the tile must be within its rows.
     pub unsafe fn of(
         &self,
         rows: *mut f64,
@@ -190,7 +192,7 @@ impl Classes {
     }
 }
 
-/// The products of the rows of each weight, to which a kernel multiplies further rows.
+/// For each weight, the product over the rows with this weight. A kernel multiplies further rows into these products.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'a> {
     numbers: &'a [u8],
@@ -208,18 +210,20 @@ impl Products<'_> {
     };
 }
 
-/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, and `plain += Σ log1p_exp(a[r])` and `weighted += Σ
-/// w[r] · log1p_exp(a[r])` if there are these sums. The arguments are the destination, both sums, `[a, w]`, the
-/// products for the classes of w, the number of rows, and the number of lanes.
+/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` if there is an
+/// unweighted sum, and `weighted += Σ w[r] · log1p_exp(a[r])` if there is a weighted sum. The arguments are the
+/// destination, the two sums, `[a, w]`, the products for the classes of w, the number of rows, and the number of lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
-/// Weights are absent, sorted a few rows at a time, or have few distinct values.
+/// The forms of the weights: no weights, weights that are sorted a few rows at a time, and weights with few distinct
+/// values.
 const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// The largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
+/// The largest number of distinct weights. The products of these weights occupy part of the cache for each block of
+/// lanes.
 const MOST_CLASSES: usize = 64;
 
 trait Form {
@@ -236,22 +240,22 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
 
 const SORTED: usize = 16;
 
-/// The number of factors below 2 whose product is certain not to overflow.
+/// A number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
 struct Runs {
     rows: [u8; SORTED],
-    /// The end of each run, followed by the weights of the runs.
+    /// The end of each run of rows that have the same weight.
     ends: [u8; SORTED],
     weights: [f64; SORTED],
     count: usize,
 }
 
 impl Runs {
-    /// Sorts `count` rows starting at `first` into runs.
+    /// Sorts `count` rows, starting at `first`, into runs of equal weight.
     ///
     /// # Safety
-    /// These must be rows of the operand, at most [`SORTED`].
+    /// The rows must be rows of the operand. There may be at most [`SORTED`] of them.
     #[inline(always)]
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
@@ -269,7 +273,7 @@ impl Runs {
         while left != 0 {
             let first = left.trailing_zeros();
             let weight = all[first as usize];
-            // A weight of NaN forms a run of its own.
+            // A weight that is NaN forms a run of its own.
             let mut same = 1 << first;
             for (k, other) in all.iter().enumerate() {
                 same |= u32::from(*other == weight) << k;
@@ -297,10 +301,11 @@ struct Out {
     lanes: usize,
 }
 
-/// Returns exp(−|x|) and the positive part of `W` vectors of a row. Stores the inverse logits if `F` requests them.
+/// Returns exp(−|x|) and the positive part of x, where x is row `r` of `a`, for `W` vectors of lanes. If `F` requests
+/// inverse logits, also stores them.
 ///
 /// # Safety
-/// `r` must be a row of `a`, and of the inverse logits if they are stored.
+/// `r` must be a row of `a`. If inverse logits are stored, it must also be one of their rows.
 #[inline(always)]
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
@@ -321,8 +326,8 @@ unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usi
     found
 }
 
-/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes starting at
-/// `out.lane`.
+/// Adds a row to the `positive` parts, and multiplies it into a product that is stored as its `excess` over 1.
+/// Processes `W` vectors of lanes that start at `out.lane`.
 ///
 /// # Safety
 /// The same conditions hold as for [`parts`].
@@ -344,7 +349,7 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
 /// Adds terms to a sum unless the sum is null.
 ///
 /// # Safety
-/// The sum must have `W` vectors from `lane` on, or be null.
+/// The sum must be null or have `W` vectors that start at `lane`.
 #[inline(always)]
 unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W]) {
     if sum.is_null() {
@@ -359,11 +364,11 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
     }
 }
 
-/// Computes all rows for `W` vectors of lanes.
+/// Computes all rows for `W` vectors of lanes, without weights.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, must have these rows. `W` vectors of lanes must start at
-/// `out.lane`, in these rows and in the sums.
+/// `a` must have this number of rows, and so must the inverse logits if they are stored. `W` vectors of lanes must
+/// start at `out.lane`, both in these rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];
@@ -384,7 +389,7 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
-/// Computes the rows of `runs`, whose indices are relative to `first`, for `W` vectors of lanes.
+/// Computes the rows of `runs`, whose indices are relative to row `first`, for `W` vectors of lanes.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`].
@@ -420,11 +425,11 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows for `W` vectors of lanes, and multiplies each row into the product of its weight.
+/// Computes all rows for `W` vectors of lanes. Each row is multiplied into the product of its weight.
 ///
 /// # Safety
-/// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for
-/// all rows.
+/// The same conditions hold as for [`plain_rows`]. There must be a product for each weight, and the index of a weight
+/// for each row.
 #[inline(always)]
 unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -463,7 +468,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes the rows starting at `from`, for `W` vectors of lanes starting at `out.lane`.
+/// Computes the rows that start at `from`, for `W` vectors of lanes that start at `out.lane`.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`] and [`rows_of_classes`].
@@ -498,7 +503,7 @@ jensen_math::simd_fn! {
                 let runs = sorted.then(|| Runs::of(&*args.add(1), from, count));
                 let with = (products, runs.as_ref());
                 let mut out = Out { inverse: dst, sums, lane: 0, lanes };
-                // Two vectors at a time hide the latency of the products if there are enough registers.
+                // Processing two vectors together hides the latency of the products if there are enough registers.
                 while V::REGISTERS == 1 && out.lane + 2 * LANES <= lanes {
                     some_rows::<V, F, 2>(args, out, with, [from, rows]);
                     out.lane += 2 * LANES;

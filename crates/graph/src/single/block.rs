@@ -163,7 +163,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes an instruction over `n` consecutive elements, across lanes.
+    /// Executes an instruction over `n` consecutive elements. The range may extend over several lanes.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {

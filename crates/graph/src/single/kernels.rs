@@ -1,4 +1,4 @@
-//! Elementwise operations in single precision, on runs of contiguous elements, sixteen at a time.
+//! Elementwise operations in single precision. They process contiguous elements, sixteen at a time.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;
@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// Contiguous elements, or a single repeated element.
+/// A run of contiguous elements, or a single element that is repeated.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -104,7 +104,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Sums `n` contiguous elements. The order of additions is a fixed tree.
+/// Sums `n` contiguous elements. The order of the additions is that of a fixed tree.
 ///
 /// # Safety
 /// The elements must be readable.
@@ -112,10 +112,10 @@ pub(super) unsafe fn run_sum(simd: Simd, at: *const f32, n: usize) -> f32 {
     sum(simd, Run { at, splat: false }, n)
 }
 
-/// Adds `rows` rows of `n` elements to `dst`, in order. The rows are `stride` elements apart.
+/// Adds `rows` rows of `n` elements to `dst`, in order. Consecutive rows begin `stride` elements apart.
 ///
 /// # Safety
-/// The rows must be readable, and `dst` writable.
+/// The rows must be readable, and `dst` must be writable.
 pub(super) unsafe fn accumulate_rows(
     simd: Simd,
     dst: *mut f32,
@@ -163,7 +163,7 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that a kernel is compiled for each.
+        /// A separate type for each operation, so that a kernel is compiled for each of them.
         mod tags {
             $(pub(super) struct $variant;)*
         }
@@ -180,10 +180,10 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// Applies an operation without a kernel of its own, by its slow definition in double precision.
+/// Applies an operation that has no single-precision kernel, using its scalar definition in double precision.
 ///
 /// # Safety
-/// The same conditions hold as for [`MapKernel`]. There must be as many operands as the operation takes.
+/// The same conditions hold as for [`MapKernel`]. The number of operands must be the arity of the operation.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {
