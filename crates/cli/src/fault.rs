@@ -5,8 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Installs signal handlers that concern files. The signal for a missing page is converted to an error with exit code
-/// 3. The signal for a file that exceeds `ulimit -f` is converted to a failed write. The caller of the write reports
+/// Installs signal handlers that concern files. If a page is missing, the signal is converted to an error with exit
+/// code 3. If a file exceeds `ulimit -f`, the signal is converted to a failed write. The caller of the write reports
 /// the failure and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {

@@ -8,8 +8,8 @@ use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
-/// The names of the dimensions of variables, and the labels along these dimensions. They correspond to `dims` and
-/// `coords` in ArviZ.
+/// The names of the dimensions of variables, and the labels along these dimensions. The two fields correspond to `dims`
+/// and `coords` in ArviZ.
 ///
 /// Dimensions without a name are called `name_dim_0`, `name_dim_1`, …, as in ArviZ. By default, the labels of a
 /// dimension are 0, 1, ….

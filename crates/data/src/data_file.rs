@@ -108,8 +108,8 @@ impl DataFile {
         }
     }
 
-    /// Returns the distinct words of each column that contains words. Their order is that of the numbers that represent
-    /// them.
+    /// Returns the distinct words of each column that contains words. The words are in the order of the numbers that
+    /// represent them.
     ///
     /// # Errors
     /// Fails if the table does not follow its format.

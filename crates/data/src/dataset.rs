@@ -1,4 +1,5 @@
-//! Named values. They represent the content of a data file before a model has declared the types of its variables.
+//! Named values. A data set represents the content of a data file before a model has declared the types of its
+//! variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -136,8 +137,8 @@ pub struct DataSet {
     /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
     refused: BTreeMap<String, DataError>,
-    /// The columns that contain words. Their values are the numbers that represent the words. The entry of a column
-    /// contains the location of its first word.
+    /// The columns that contain words. The values of such a column are the numbers that represent the words. The entry
+    /// of a column contains the location of its first word.
     words: BTreeMap<String, DataError>,
 }
 

@@ -142,7 +142,7 @@ impl DrawsTable {
         })
     }
 
-    /// Adds the values of all scalars at the mean of the approximation. They have the layout of a [row](Self::row).
+    /// Adds the values of all scalars at the mean of the approximation. `mean` has the layout of a [row](Self::row).
     ///
     /// # Errors
     /// Fails if `mean` does not have the length of a row.
@@ -197,8 +197,8 @@ impl DrawsTable {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// Returns the values at the unconstrained mean of the approximation, if they are known. They differ from the means
-    /// of the values. For example, the mean of log σ corresponds to the median of σ.
+    /// Returns the values at the unconstrained mean of the approximation, if they are known. These values differ from
+    /// the means of the values in the draws. For example, the mean of log σ corresponds to the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }
@@ -213,7 +213,7 @@ impl DrawsTable {
         &self.log_g
     }
 
-    /// Returns the log importance weights `log_p − log_g`. They are neither smoothed nor normalised.
+    /// Returns the log importance weights `log_p − log_g`. The weights are neither smoothed nor normalised.
     pub fn log_weights(&self) -> Vec<f64> {
         self.log_p
             .iter()

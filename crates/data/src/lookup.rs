@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 
-/// A value with its name. It is either a data variable or a slot of a tuple, which [`Entry::field`] returns.
+/// A value with its name. The value is either a data variable or a slot of a tuple, which [`Entry::field`] returns.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     name: String,

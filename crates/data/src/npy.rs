@@ -212,7 +212,7 @@ fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
 }
 
-/// Parses the arrays of an NPZ archive, in the order of its directory. They may be stored or deflated.
+/// Parses the arrays of an NPZ archive, in the order of its directory. The arrays may be stored or deflated.
 ///
 /// # Errors
 /// Fails if the bytes are not an NPZ archive, or if one of the arrays cannot be read.

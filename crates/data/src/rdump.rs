@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Counts elements that are generated, such as those of a range. They do not occur literally in the file.
+    /// Counts elements that are generated, such as those of a range. Such elements do not occur literally in the file.
     fn generate(&mut self, at: usize, count: u64) -> Result<usize, DataError> {
         self.generated = self.generated.saturating_add(count);
         if self.generated > MAX_GENERATED {

@@ -15,7 +15,7 @@ const LAYOUT: u32 = 1;
 /// A file that a fit may write to the folder of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
-    /// The marker. It shows that the folder belongs to Jensen, and states the command that wrote it.
+    /// The marker. This file shows that the folder belongs to Jensen, and states the command that wrote the folder.
     Marker,
     /// The summary of the fit, which is a [`crate::FitSummary`].
     Fit,
@@ -89,10 +89,10 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Prepares a folder for a run of `command` (such as `fit`). The folder may be missing, in which case it is created
-    /// with its parents. It may also be empty, or belong to an earlier run of the same command. The files of an earlier
-    /// run remain until they are replaced or until [`RunDir::clear`] is called. Fails if the path is a file, or if the
-    /// folder contains files that Jensen did not write.
+    /// Prepares a folder for a run of `command` (such as `fit`). If the folder does not exist, it is created with its
+    /// parents. An existing folder must be empty or belong to an earlier run of the same command. The files of an
+    /// earlier run remain until they are replaced or until [`RunDir::clear`] is called. Fails if the path is a file, or
+    /// if the folder contains foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
             return Err(DataError::invalid(format!(
@@ -208,8 +208,8 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run. Otherwise they could be mistaken for files of the new run if the new
-    /// run is interrupted.
+    /// Removes the artefacts of an earlier run. If the new run is interrupted, old artefacts could otherwise be
+    /// mistaken for its own.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;

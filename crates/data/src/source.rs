@@ -1,4 +1,4 @@
-//! A cursor over the text of a data file. It adds the location to error messages.
+//! A cursor over the text of a data file. The cursor adds the location to error messages.
 
 use crate::error::{DataError, ParseError};
 

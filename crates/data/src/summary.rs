@@ -17,7 +17,7 @@ pub const FIT_FORMAT: u32 = 1;
 /// Non-finite numbers are written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
-    /// The version of the layout, which is [`FIT_FORMAT`] for new files. It is 0 if the file does not contain a
+    /// The version of the layout, which is [`FIT_FORMAT`] for new files. The value is 0 if the file does not contain a
     /// version.
     #[serde(default)]
     pub format: u32,
@@ -25,7 +25,7 @@ pub struct FitSummary {
     pub status: String,
     /// Whether the optimiser ended because its stopping rule was met.
     pub converged: bool,
-    /// Whether the draws can be trusted. They can be trusted because of their importance weights, or because they were
+    /// Whether the draws can be trusted. Draws can be trusted because of their importance weights, or because they were
     /// refined and have mixed.
     pub trusted: bool,
     /// The evidence lower bound in nats, with all normalising constants and the log-Jacobian.
@@ -97,7 +97,8 @@ pub struct RefinementSummary {
     /// The standard error of `log_evidence` in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence_se: f64,
-    /// The divergence KL(q‖p) of the approximation in nats. It is computed as the log evidence minus the ELBO.
+    /// The divergence KL(q‖p) of the approximation in nats. The divergence is computed as the log evidence minus the
+    /// ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl: f64,
     /// The standard error of `kl` in nats.
@@ -153,8 +154,8 @@ pub struct ParameterSummary {
     /// The 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// The Monte Carlo standard error of the mean, if it is known. It is estimated from the importance weights or from
-    /// the differences between chains.
+    /// The Monte Carlo standard error of the mean, if it is known. This error is estimated from the importance weights
+    /// or from the differences between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
     /// The effective sample size, which is the variance divided by the square of `mcse`. For refined draws it is the
@@ -167,7 +168,7 @@ pub struct ParameterSummary {
     /// If this summary is weighted, the summary of the same draws without weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// The tail index k̂ of the draws, taken from the heavier of the two tails. It is absent if the parameter is
+    /// The tail index k̂ of the draws, taken from the heavier of the two tails. The index is absent if the parameter is
     /// bounded or if there are few draws. Moments of order 1/k̂ and above do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,

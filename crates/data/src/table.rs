@@ -60,8 +60,8 @@ pub struct Column {
     pub cells: Cells,
     /// The location of the first cell that is not a number, if the words of the column were read from a file.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// The error to report if no value may be missing. It is present if the column was read from a file and has an
-    /// empty cell.
+    /// The error to report if no value may be missing. The error is present if the column was read from a file and has
+    /// an empty cell.
     pub(crate) first_gap: Option<DataError>,
 }
 
@@ -282,8 +282,8 @@ impl Table {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// Parses the columns of a Parquet file. They may contain numbers, booleans (which become 0 and 1) or words. If
-    /// each row of a column `x` is a list of numbers, the column becomes `x1`, `x2`, …. Null values are treated as
+    /// Parses the columns of a Parquet file. The columns may contain numbers, booleans (which become 0 and 1) or words.
+    /// If each row of a column `x` is a list of numbers, the column becomes `x1`, `x2`, …. Null values are treated as
     /// missing values.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::error::DataError;
 use crate::source::Cursor;
 use crate::table::{Cells, Column, Table};
 
-/// The words that stand for a missing value. They may be written in upper or lower case.
+/// The words that stand for a missing value. The words may be written in upper or lower case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
 const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \

@@ -1,5 +1,5 @@
 //! Evaluates a graph as a log density. Separate programs compute the value, the gradient and Hessian-vector products.
-//! They process blocks of lanes on several threads.
+//! The programs process blocks of lanes on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -69,8 +69,8 @@ impl SecondOrder {
     }
 }
 
-/// The scratch memory of a [`GraphDensity`]. It contains one arena per thread for each program in use, and the most
-/// recent linearisation.
+/// The scratch memory of a [`GraphDensity`]. The memory contains one arena per thread for each program in use, and the
+/// most recent linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
     value: Threads,
@@ -170,8 +170,8 @@ impl GraphDensity {
         }
     }
 
-    /// Like [`new`](Self::new), but stops as soon as `asked` returns a reason. It calls `asked` before each step of the
-    /// construction, and repeatedly during differentiation.
+    /// Like [`new`](Self::new), but stops as soon as `asked` returns a reason. The constructor calls `asked` before
+    /// each of its steps, and repeatedly during differentiation.
     ///
     /// # Errors
     /// Returns the reason that `asked` returned.

@@ -1,9 +1,9 @@
 //! Builds log densities from Rust expressions.
 //!
 //! A [`Builder`] owns the graph under construction. An [`Expr`] is a handle to a value in this graph, which is either a
-//! scalar or a vector. It supports the arithmetic operators and the elementary functions, and scalars broadcast against
-//! vectors. Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add the
-//! log-Jacobian of the transform to the density.
+//! scalar or a vector. Expressions support the arithmetic operators and the elementary functions. Scalars broadcast
+//! against vectors. Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add
+//! the log-Jacobian of the transform to the density.
 //!
 //! Errors, such as mismatched lengths or an index out of range, do not panic immediately. The builder stores the first
 //! error together with its source location, and [`Builder::try_density`] returns that error.
@@ -93,7 +93,7 @@ struct State {
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
-/// A value of a [`Builder`]. It is a scalar, a vector, or one vector for each record.
+/// A value of a [`Builder`]. The value is a scalar, a vector, or one vector for each record.
 #[derive(Clone, Copy)]
 pub struct Expr<'b> {
     builder: &'b Builder,

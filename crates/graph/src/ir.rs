@@ -193,7 +193,8 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// The FNV-1a hash function. It has no random seed, so the result of hash-consing is the same in every process.
+/// The FNV-1a hash function. The function has no random seed, so the result of hash-consing is the same in every
+/// process.
 #[derive(Clone)]
 struct Fnv(u64);
 

@@ -1,5 +1,5 @@
-//! The slow reference evaluator, which computes one draw and one node at a time from the scalar definitions. It shares
-//! no code for evaluation with the executor. Tests compare the results of the two.
+//! The slow reference evaluator, which computes one draw and one node at a time from the scalar definitions. The
+//! evaluator and the executor share no code for evaluation, and tests compare their results.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};

@@ -165,8 +165,8 @@ struct Search {
 }
 
 impl Search {
-    /// For each shock, finds the node that is an element of the series. It is the first node that is affine in the
-    /// shock and is not just an intermediate result of another linear operation.
+    /// For each shock, finds the node that is an element of the series. The element is the first node that is affine in
+    /// the shock and is not just an intermediate result of another linear operation.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();

@@ -1,7 +1,7 @@
 //! Prints a graph as text, and parses the text.
 //!
-//! The text begins with the tables. They are followed by one line for each node, and finally by the outputs. Blank
-//! lines and lines that start with `#` are ignored.
+//! The text begins with the tables. The tables are followed by one line for each node. The outputs are listed on the
+//! last line. Blank lines and lines that start with `#` are ignored.
 //!
 //! ```text
 //! c0 = [1.0, -0.5, inf]
@@ -21,7 +21,7 @@
 //! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation
 //! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to reproduce
 //! them exactly. A NaN with other bits than the standard NaN is printed as `nan(0x…)`. The parser adds nodes without
-//! simplification, so every node keeps its id. It verifies each node as it reads it.
+//! simplification, so every node keeps its id. The parser verifies each node when it has read its line.
 
 mod solver;
 
@@ -56,7 +56,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A graph in readable form. It displays the text form of the graph, with long tables truncated.
+/// A graph in readable form. `Display` prints the text form of the graph, with long tables truncated.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(&'a Graph);
 

@@ -90,7 +90,7 @@ impl Fact {
         }
     }
 
-    /// Creates a fact that states the ELBO in nats. Its Monte Carlo standard error determines the number of decimals.
+    /// Creates a fact that states the ELBO in nats. The Monte Carlo standard error determines the number of decimals.
     pub fn elbo(elbo: f64, standard_error: f64) -> Self {
         let decimals = match standard_error.is_finite() {
             true => text::decimals_for(standard_error).saturating_sub(1),
@@ -118,8 +118,8 @@ impl Fact {
 pub enum Section {
     /// A section that consists of a heading, figures and a table.
     Exhibit(Exhibit),
-    /// The history of the ELBO during the run. It has one entry for each stage (adaptation, mean-field, full-rank, …),
-    /// in order.
+    /// The history of the ELBO during the run. There is one entry for each stage (adaptation, mean-field, full-rank,
+    /// …), in order.
     Bound(Vec<Stage>),
     /// The importance weights of the draws.
     Weights(Weights),
@@ -191,21 +191,21 @@ pub struct Stage {
 /// An estimate of the ELBO at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// The number of the iteration. It may be counted within the stage or over the whole run, and the chart shows the
-    /// stages one after another in either case.
+    /// The number of the iteration. Iterations may be counted within the stage or over the whole run. In either case,
+    /// the chart shows the stages one after another.
     pub iteration: u64,
     /// The wall-clock time since the start of the run, in seconds.
     pub seconds: f64,
     /// The estimate of the ELBO in nats.
     pub elbo: f64,
-    /// The Monte Carlo standard error of the estimate in nats. It is NaN if it is unknown.
+    /// The Monte Carlo standard error of the estimate in nats. The value is NaN if the standard error is unknown.
     pub se: f64,
 }
 
 /// The Pareto k̂ of importance weights, together with its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Khat {
-    /// The estimate of k̂. It is not finite if k̂ could not be computed.
+    /// The estimate of k̂. The value is not finite if k̂ could not be computed.
     pub value: f64,
     /// The largest k̂ for which draws are trusted. For S draws it is min(1 − 1/log₁₀ S, 0.7).
     pub threshold: f64,
@@ -218,7 +218,7 @@ pub struct Weights {
     pub khat: Option<Khat>,
     /// Whether the fit was refined. If so, k̂ refers to the approximation and not to the refined draws.
     pub refined: bool,
-    /// The log importance weights log p − log q of the draws. They are neither smoothed nor normalised.
+    /// The log importance weights log p − log q of the draws. The weights are neither smoothed nor normalised.
     pub log_weights: Vec<f64>,
 }
 
@@ -256,9 +256,9 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns the spread of the parameter, which determines the number of decimals. It is the standard deviation if
-    /// that is known. Otherwise it is the standard deviation of the normal distribution that has the same 90 %
-    /// interval.
+    /// Returns the spread of the parameter, which determines the number of decimals. The spread is the standard
+    /// deviation if that is known, and otherwise the standard deviation of the normal distribution that has the same 90
+    /// % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -41,8 +41,8 @@ pub fn render(report: &Report) -> String {
     page.end(&report.version, &report.footnote)
 }
 
-/// A row of a table. It has a name, by which the filter selects it, and cells. Each cell consists of the end of its
-/// opening tag and of its content as markup.
+/// A row of a table. The row has a name, by which the filter selects it, and cells. Each cell consists of the end of
+/// its opening tag and of its content as markup.
 pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,

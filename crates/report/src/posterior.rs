@@ -1,5 +1,5 @@
-//! The section on the posterior of named parameters. It contains a table, forest plots, marginal distributions and
-//! correlations.
+//! The section on the posterior of named parameters. The section contains a table, forest plots, marginal distributions
+//! and correlations.
 
 mod shapes;
 

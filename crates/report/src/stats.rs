@@ -18,7 +18,8 @@ pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
 
-/// Returns at most about `limit` of the points. They are evenly spaced and include the last point.
+/// Returns at most about `limit` of the points. The points that are returned are evenly spaced and include the last
+/// point.
 pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     let step = points.len().div_ceil(limit).max(1);
     let skip = (points.len().max(1) - 1) % step;

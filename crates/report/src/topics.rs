@@ -1,4 +1,4 @@
-//! The section on topics. It contains a map of the topics and bars for the words of each topic.
+//! The section on topics. The section contains a map of the topics and bars for the words of each topic.
 
 use crate::figure::{Anchor, Axis, Scene, Stroke, Tint, text_width};
 use crate::model::{MappedTopic, TopicMap, TopicWord};

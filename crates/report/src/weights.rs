@@ -1,4 +1,4 @@
-//! The section on importance weights. It shows the value of k̂ and the weights in decreasing order.
+//! The section on importance weights. The section shows the value of k̂ and the weights in decreasing order.
 
 use std::fmt::Write;
 

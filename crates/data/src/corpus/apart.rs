@@ -7,8 +7,8 @@
 //! result does not depend on the number of workers. No task is smaller than one file, and workers read each file twice.
 //!
 //! The counts are exact as long as the table of [`WordCounts`](super::count::WordCounts) has space for all distinct
-//! words of all files together. Otherwise the counts would depend on the order of reading, and the driver counts all
-//! words itself.
+//! words of all files together. If there are more words, the counts would depend on the order of reading, so the driver
+//! counts all words itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ impl Workshop<'_> {
     }
 }
 
-/// Returns the documents of a shard. They are a contiguous range of each split, as in [`Corpus::divide`].
+/// Returns the documents of a shard. A shard contains a contiguous range of each split, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -213,8 +213,8 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// A function that runs tasks and returns one answer for each of them, in the order of the tasks. Its errors are
-/// messages for the user.
+/// A function that runs tasks and returns one answer for each of them, in the order of the tasks. Errors of the
+/// function are messages for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
 /// Builds a corpus in a folder and divides it into the given number of shards. `work` calls [`Workshop::step`] for each

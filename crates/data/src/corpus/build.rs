@@ -26,10 +26,10 @@ pub struct BuildSettings {
     pub tokeniser: Tokeniser,
     /// The settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
-    /// The words of an existing model, in the order of its terms. If they are given, no vocabulary is chosen. They are
-    /// used to represent new documents.
+    /// The words of an existing model, in the order of its terms. If these words are given, no vocabulary is chosen.
+    /// New documents are represented in the words of an existing model.
     pub fixed: Option<Vec<String>>,
-    /// The fraction of documents that are held out. It is at least 0 and less than 1.
+    /// The fraction of documents that are held out. The fraction is at least 0 and less than 1.
     pub heldout: f64,
     /// The seed that determines which documents are held out.
     pub seed: u64,
@@ -86,18 +86,18 @@ pub struct Built {
     pub heldout: f64,
     /// The seed that determined which documents are held out.
     pub seed: u64,
-    /// The settings for splitting text into words. They are absent if the inputs are bags of words.
+    /// The settings for splitting text into words. The settings are absent if the inputs are bags of words.
     pub tokeniser: Option<Tokeniser>,
 }
 
 /// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// The number of the current pass. It is 1 while words are counted, and 2 while documents are written.
+    /// The number of the current pass. The number is 1 while words are counted, and 2 while documents are written.
     pub pass: u8,
     /// The number of documents that have been read in this pass.
     pub documents: u64,
-    /// The total number of documents. It is known only in the second pass.
+    /// The total number of documents. The total is known only in the second pass.
     pub total: Option<u64>,
 }
 
@@ -317,7 +317,7 @@ impl Choice {
 
 struct Counted {
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// The new number of each term in the input bags. It is `u32::MAX` if the term is omitted.
+    /// The new number of each term in the input bags. The number is `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
 }
 

@@ -10,7 +10,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// The memory limit for decoding an xz stream in KiB. It is eight times the memory that `xz -9` requires.
+/// The memory limit for decoding an xz stream in KiB. The limit is eight times the memory that `xz -9` requires.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
 const BUFFER: usize = 1 << 17;
@@ -19,8 +19,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Opens a file for reading. If the file is compressed with gzip, xz or Zstandard, it is decompressed as it is read. It
-/// may consist of several concatenated streams.
+/// Opens a file for reading. If the file is compressed with gzip, xz or Zstandard, it is decompressed as it is read.
+/// The file may consist of several concatenated streams.
 ///
 /// # Errors
 /// Fails if the file cannot be opened. If a stream is damaged, a later read fails, and [`read_error`] converts the error

@@ -101,7 +101,7 @@ impl WordCounts {
         }
     }
 
-    /// Returns the largest document frequency for which counts may be too low. It is 0 if all counts are exact.
+    /// Returns the largest document frequency for which counts may be too low. The result is 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }

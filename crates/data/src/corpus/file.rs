@@ -16,8 +16,9 @@ const CHECKED: usize = 256;
 
 const HASHED: usize = 16 << 20;
 
-/// The number of documents that are read before the pages of the file are released. Otherwise the memory of a run would
-/// grow with the size of the corpus. Pages that are needed again come from the cache of the operating system.
+/// The number of documents that are read before the pages of the file are released. If pages were never released, the
+/// memory of a run would grow with the size of the corpus. Pages that are needed again come from the cache of the
+/// operating system.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
 /// A subset of the documents, which are either used to train a model or held out.
@@ -210,7 +211,7 @@ impl CorpusFile {
         self.words.len()
     }
 
-    /// Returns the words, indexed by term. They are sorted by decreasing document frequency.
+    /// Returns the words, indexed by term. The words are sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -249,8 +250,8 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. It skips the same
-    /// documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
+    /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.

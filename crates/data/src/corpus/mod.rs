@@ -1,9 +1,9 @@
-//! Corpora of documents, which need not fit into memory. They are built from text or from bags of words.
+//! Corpora of documents, which need not fit into memory. Corpora are built from text or from bags of words.
 //!
-//! [`build()`] reads its [`Sources`] twice, first to count words and then to write documents. It keeps no documents in
-//! memory. The required memory grows with the number of distinct words, which is bounded (see [`count`]), but not with
-//! the number of documents. The output is a single file. [`Corpus`] maps this file into memory and reads its documents
-//! in any order.
+//! [`build()`] reads its [`Sources`] twice, first to count words and then to write documents. The function keeps no
+//! documents in memory. The required memory grows with the number of distinct words, which is bounded (see [`count`]),
+//! but not with the number of documents. The output is a single file. [`Corpus`] maps this file into memory and reads
+//! its documents in any order.
 //!
 //! | subject | module |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! A corpus that consists of a single file or of a folder of shards. Shards are files that share a vocabulary and can
 //! be processed separately.
 //!
-//! The file `shards.json` in the folder contains the digests of the shards. It is written last, so a folder without
-//! this file is not a corpus. The documents of the corpus are those of the first shard, followed by those of the
+//! The file `shards.json` in the folder contains the digests of the shards. This file is written last, so a folder
+//! without it is not a corpus. The documents of the corpus are those of the first shard, followed by those of the
 //! second, and so on.
 
 use std::ops::Range;
@@ -180,7 +180,7 @@ impl Corpus {
         self.shards[0].terms()
     }
 
-    /// Returns the words, indexed by term. They are sorted by decreasing document frequency.
+    /// Returns the words, indexed by term. The words are sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
@@ -215,8 +215,8 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. It skips the same
-    /// documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
+    /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.

@@ -143,8 +143,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Lists the files to read. They are the given files, in order, and all files except hidden ones in the given
-    /// folders and their subfolders, sorted by name.
+    /// Lists the files to read. The list contains the given files, in order, and the files in the given folders and
+    /// their subfolders, sorted by name. Hidden files in folders are left out.
     ///
     /// # Errors
     /// Fails if a file does not exist or has an unknown format, or if text and bags are mixed. Also fails if the file

@@ -42,7 +42,7 @@ impl StopWords {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
 
-    /// Creates a set that contains the given words. They are converted to lower case.
+    /// Creates a set that contains the given words. The words are converted to lower case.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             words: words.into_iter().map(str::to_lowercase).collect(),

@@ -9,7 +9,7 @@ use super::count::Count;
 use super::stop_words::StopWords;
 use crate::error::DataError;
 
-/// A number of documents. It is given either directly or as a fraction of all documents.
+/// A number of documents. The number is given either directly or as a fraction of all documents.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frequency {
@@ -61,8 +61,8 @@ pub struct VocabularySettings {
 }
 
 impl VocabularySettings {
-    /// Returns the settings for text. They keep words that occur in at least ten documents and in at most a tenth of
-    /// all documents, except function words. At most 14 000 words are kept.
+    /// Returns the settings for text. These settings keep words that occur in at least ten documents and in at most a
+    /// tenth of all documents, except function words. At most 14 000 words are kept.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),

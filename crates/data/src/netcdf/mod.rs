@@ -93,8 +93,8 @@ pub fn predicted(name: &str) -> Option<&str> {
 pub struct NetcdfAttributes {
     /// The name of the model.
     pub model: String,
-    /// Further attributes, in order, such as the seed or the family. Their names must consist of letters, digits and
-    /// `_`.
+    /// Further attributes, in order, such as the seed or the family. The names of attributes must consist of letters,
+    /// digits and `_`.
     pub extra: Vec<(String, String)>,
 }
 

@@ -251,7 +251,7 @@ impl Rows {
         self.missing
     }
 
-    /// Returns the number of bytes that are held in memory. It is 0 for a mapped file.
+    /// Returns the number of bytes that are held in memory. The result is 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,

@@ -44,7 +44,7 @@ pub use vectors::Site;
 /// The spread of the prior of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// The positive scale of independent elements. It is one number for all elements, or one number per element.
+    /// The positive scale of independent elements. The scale is one number for all elements, or one number per element.
     Scale(NodeId),
     /// The lower Cholesky factor of the covariance of a vector, as a column-major matrix.
     Factor(NodeId),

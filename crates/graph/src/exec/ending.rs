@@ -30,8 +30,8 @@ impl Ending {
     }
 
     /// Runs large factorisations and products, which do not check the interrupt themselves, through `during`. `during`
-    /// must run the work on another thread and wait for it as long as the evaluation may continue. It returns whether
-    /// the work finished. Work that is abandoned must not affect later calls.
+    /// must run the work on another thread and wait for it as long as the evaluation may continue. `during` returns
+    /// whether the work finished. Work that is abandoned must not affect later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
             during: Some(Arc::new(during)),

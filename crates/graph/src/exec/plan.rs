@@ -239,7 +239,8 @@ pub(crate) enum Step {
 /// A plan that does not depend on the number of lanes or on the data.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// The constants. They are followed by memory for the shared values, which are computed when data are bound.
+    /// The constants. After the constants, there is memory for the shared values, which are computed when data are
+    /// bound.
     pub constants: Vec<f64>,
     /// The node of each shared value, the offset of the value in the pool, and the number of its elements for the
     /// largest batch.

@@ -36,7 +36,7 @@ const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with bound record data. A program is immutable while it runs, so threads can share it.
 ///
-/// [`Program::bind`] binds another batch of records. It gathers the data of these records and leaves the plan
+/// [`Program::bind`] binds another batch of records. Binding gathers the data of these records and leaves the plan
 /// unchanged. Clones share the graph and the plan, but each clone has its own batch.
 #[derive(Clone)]
 pub struct Program {
@@ -326,8 +326,8 @@ impl Program {
     }
 }
 
-/// Returns the number of lanes in a block, which is a multiple of the vector length. It is small enough for the rows in
-/// use to stay in the L2 cache, and large enough for the dispatch of an instruction to cost less than its work.
+/// Returns the number of lanes in a block, which is a multiple of the vector length. The block is small enough for the
+/// rows in use to stay in the L2 cache, and large enough for the dispatch of an instruction to cost less than its work.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;

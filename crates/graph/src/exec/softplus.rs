@@ -1,5 +1,5 @@
 //! Computes sums of log(1 + exp(·)) over rows, together with inverse logits. The sums are either unweighted or weighted
-//! by a column of data. They are the terms of logistic and negative binomial likelihoods.
+//! by a column of data. Such sums are the terms of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of the positive parts of x, plus the logarithm of the product of all 1 + exp(−|x|). A
 //! separate logarithm for each element would cost as much as all other work together. The kernel stores the product

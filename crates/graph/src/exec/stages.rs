@@ -22,7 +22,7 @@ pub(crate) enum Role {
     Dense,
 }
 
-/// A sum, or one source of a scatter. It belongs to the kernel that computes or reads this source.
+/// A sum, or one source of a scatter. The sink belongs to the kernel that computes or reads its source.
 #[derive(Clone, Copy)]
 pub(crate) struct Sink {
     pub node: NodeId,

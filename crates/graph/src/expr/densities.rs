@@ -1,4 +1,5 @@
-//! Log densities of common distributions. They include all normalising constants and are summed over all elements.
+//! Log densities of common distributions. Each density includes all normalising constants and is summed over all
+//! elements.
 //!
 //! Scalar arguments broadcast against vectors and against record columns.
 

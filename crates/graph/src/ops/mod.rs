@@ -3,8 +3,8 @@
 //! *Elementwise* operations are the rows of one table ([`elementwise`]), which contains the name, value, lane kernel,
 //! range, derivative rule and test points of each operation. *Structural* operations move, reduce or factorise values.
 //! The module `structural` contains their shape rules, scalar definitions and derivative rules. *Solvers* are
-//! operations that own a graph. They integrate a differential equation or a function that the graph defines, or find a
-//! root of the function; see `solver`.
+//! operations that own a graph. A solver integrates a differential equation or a function that its graph defines, or it
+//! finds a root of the function; see `solver`.
 
 pub mod elementwise;
 pub(crate) mod hypergeometric;
@@ -87,7 +87,7 @@ pub enum Op {
         /// Whether sums run from the last element to the first.
         reverse: bool,
     },
-    /// The sum over the lanes of the batch. It converts a per-lane adjoint to the adjoint of a shared value.
+    /// The sum over the lanes of the batch. The operation converts a per-lane adjoint to the adjoint of a shared value.
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),

@@ -1,5 +1,5 @@
-//! Derivatives of elementwise operations that do not fit on one line of the table. They are graph expressions of the
-//! arguments and of the result.
+//! Derivatives of elementwise operations that do not fit on one line of the table. Each derivative is a graph
+//! expression of the arguments and of the result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
@@ -216,8 +216,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// Returns the derivative of the mean with respect to the upper end u. It is the density at u, times the difference
-/// between u and the mean.
+/// Returns the derivative of the mean with respect to the upper end u. This derivative is the density at u, times the
+/// difference between u and the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -297,7 +297,7 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// Returns the derivative of a quantile x of the beta distribution with respect to a shape parameter. It is the
+/// Returns the derivative of a quantile x of the beta distribution with respect to a shape parameter. The result is the
 /// derivative of the distribution function with respect to this parameter, divided by the density. `by_shape` is the
 /// derivative of the logarithm of the distribution function.
 pub(super) fn quantile_shape(

@@ -26,10 +26,10 @@ const ROUGH: f64 = 1e-4;
 pub struct Solver {
     /// The problem and the method.
     pub kind: SolverKind,
-    /// The body. Its three inputs are per-lane vectors: the clock, the states and the parameters. It has one output,
-    /// the rates. The body of a root may have two more outputs. One is the Jacobian in column-major order, if it is
-    /// known to be cheaper than computing the columns one by one. The other is the function to maximise, if the
-    /// equations describe a maximum.
+    /// The body. The three inputs of the body are per-lane vectors: the clock, the states and the parameters. The
+    /// output of the body is a vector of rates. The body of a root may have two more outputs. The first is the Jacobian
+    /// in column-major order, if this graph is known to be cheaper than computing the columns one by one. The second is
+    /// the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 
@@ -123,8 +123,8 @@ impl Solver {
         }
     }
 
-    /// Returns the number of rows of the matrices that the solver factorises. It is 0 for integrals and for explicit
-    /// methods, which factorise no matrix.
+    /// Returns the number of rows of the matrices that the solver factorises. The number is 0 for integrals and for
+    /// explicit methods, which factorise no matrix.
     pub fn factored(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {

@@ -103,7 +103,8 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// Returns a graph with the given outputs. It has only the first input, and only the record columns that are in use.
+/// Returns a graph with the given outputs. The graph has only the first input, and only the record columns that are in
+/// use.
 ///
 /// # Panics
 /// Panics if an output depends on any input except the first.

@@ -16,8 +16,8 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// Runs the standard passes that precede differentiation. They re-roll loops, remove unused nodes, and multiply columns
-/// of predictors by factors of data.
+/// Runs the standard passes that precede differentiation. The passes re-roll loops, remove unused nodes, and multiply
+/// columns of predictors by factors of data.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))

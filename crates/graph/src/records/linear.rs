@@ -65,9 +65,9 @@ impl Predictor {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the coefficients of the coordinates that are common to all records. They are followed by the coordinates
-    /// that belong to this record, with their coefficients. If a coordinate occurs several times, its coefficients are
-    /// summed.
+    /// Writes the coefficients of the coordinates that are common to all records. After these, the coordinates that
+    /// belong to this record are written with their coefficients. If a coordinate occurs several times, its
+    /// coefficients are summed.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {

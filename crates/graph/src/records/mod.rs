@@ -92,8 +92,8 @@ impl RecordGraph {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// Like [`new`](Self::new), but for records that are used only briefly. It does not look for linear predictors,
-    /// because that search would take longer than it saves.
+    /// Like [`new`](Self::new), but for records that are used only briefly. The constructor does not look for linear
+    /// predictors, because that search would take longer than it saves.
     ///
     /// # Panics
     /// Panics under the same conditions as [`new`](Self::new).
@@ -140,7 +140,7 @@ impl RecordGraph {
         &self.prior
     }
 
-    /// Returns the optimised graph of the likelihood. Its outputs are the value and the gradient.
+    /// Returns the optimised graph of the likelihood. The outputs of this graph are the value and the gradient.
     pub fn likelihood(&self) -> &Graph {
         &self.differentiated
     }

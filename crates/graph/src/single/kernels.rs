@@ -1,4 +1,4 @@
-//! Elementwise operations in single precision. They process contiguous elements, sixteen at a time.
+//! Elementwise operations in single precision. The kernels process contiguous elements, sixteen at a time.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;

@@ -1,4 +1,4 @@
-//! Executes graphs in single precision. It is designed for networks, where a minibatch is a block of lanes.
+//! Executes graphs in single precision. The executor is designed for networks, where a minibatch is a block of lanes.
 //!
 //! In this module, a lane is a record of a minibatch together with its draw. The elements *of a lane* are contiguous,
 //! as in files of records: element d of lane l is `data[l * len + d]`. The product of a shared matrix with per-lane

@@ -111,7 +111,7 @@ impl Task {
     }
 }
 
-/// The size of a tile. It is as large as possible while enough registers remain for the operands.
+/// The size of a tile. A tile is as large as possible while enough registers remain for the operands.
 trait Tiling {
     /// The number of vectors of rows in a tile of [`COLUMNS`] columns, if the rows are contiguous.
     const VECTORS: usize;

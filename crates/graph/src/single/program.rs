@@ -12,11 +12,11 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// The number of lanes in a block. It is large enough for products to run at full speed, and small enough to provide
-/// blocks for every core.
+/// The number of lanes in a block. A block is large enough for products to run at full speed, and small enough that
+/// there are blocks for every core.
 const BLOCK: usize = 50;
 
-/// A planned graph. It is immutable, so threads can share it.
+/// A planned graph. The program is immutable, so threads can share it.
 pub struct SingleProgram {
     pub(super) graph: Graph,
     pub(super) simd: Simd,
@@ -174,7 +174,8 @@ impl SingleProgram {
     }
 
     /// Evaluates all values except the outputs that are sums over lanes. If an input is shared, `inputs[slot]` contains
-    /// its elements. Otherwise it contains `len` elements for each of `lanes` lanes, one lane after another.
+    /// its elements. If an input is per lane, its entry contains `len` elements for each of `lanes` lanes, one lane
+    /// after another.
     ///
     /// # Panics
     /// Panics if an input does not have the required length, or if the workspace was created for fewer lanes.

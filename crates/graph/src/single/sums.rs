@@ -12,8 +12,8 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// The number of elements in a tile of a sum. A tile is small enough to stay in the L2 cache until its next use. It is
-/// large enough that copying the left factor of its product is only a small part of the work.
+/// The number of elements in a tile of a sum. A tile is small enough to stay in the L2 cache until its next use. At the
+/// same time, a tile is so large that copying the left factor of its product is only a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// A range of consecutive elements of an output that is a sum over lanes.

@@ -1,9 +1,9 @@
 //! Builds the graphs that the passes of a solver evaluate, and runs the passes.
 //!
-//! The derivatives of the body are obtained by differentiating its graph. They are the Jacobian of the body, the body
-//! together with its tangent, and the products of weights with the derivatives of either of these.
-//! [`jensen_math::solvers`] implements the numerical methods. The executor and the reference evaluator each provide an
-//! [`Engine`], which evaluates the graphs.
+//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built: the Jacobian
+//! of the body, the body together with its tangent, and the products of weights with the derivatives of either the body
+//! or the body with its tangent. [`jensen_math::solvers`] implements the numerical methods. The executor and the
+//! reference evaluator each provide an [`Engine`], which evaluates the graphs.
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -128,8 +128,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// Builds the body with additional inputs for the tangents of the states and parameters. Its outputs are the rates and
-/// the tangents of the rates. Also returns all inputs except the clock.
+/// Builds the body with additional inputs for the tangents of the states and parameters. The outputs of the graph are
+/// the rates and the tangents of the rates. Also returns all inputs except the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];

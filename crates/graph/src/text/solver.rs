@@ -88,7 +88,7 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// A table entry that has been read only in part. It contains the first line of the entry and all lines read so far.
+/// A table entry that has been read only in part. The first line of the entry and all lines read so far are stored.
 #[derive(Default)]
 pub(super) struct Open {
     head: String,

@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates a linear axis. Its range covers the data unless [`range`](Self::range) sets another one.
+    /// Creates a linear axis. The axis covers the data unless [`range`](Self::range) sets another range.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),

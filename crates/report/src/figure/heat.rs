@@ -81,7 +81,7 @@ impl HeatMap {
         }
     }
 
-    /// Draws contours at the given `levels`. They are interpolated linearly between the centres of the cells.
+    /// Draws contours at the given `levels`. The contours are interpolated linearly between the centres of the cells.
     pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
         Self {
             contours: levels.into_iter().collect(),
