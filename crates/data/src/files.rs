@@ -74,7 +74,7 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// Reads a text file.
 ///
 /// # Errors
-/// Fails if the file cannot be read or is not UTF-8. In the latter case, the message contains the location of the
+/// Fails if the file cannot be read or is not UTF-8. If the file is not UTF-8, the message contains the location of the
 /// invalid byte.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {

@@ -157,9 +157,9 @@ impl GraphDensity {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// Like [`new`](Self::new), but plans for batches of at most `capacity` records. If the graph has fewer records, it
-    /// plans for all of them. Memory and blocks of lanes are sized for this number of records, and initially the first
-    /// records are bound.
+    /// Like [`new`](Self::new), but plans for batches of at most `capacity` records. If the graph has fewer records,
+    /// batches of all records are planned for. Memory and blocks of lanes are sized for this number of records, and
+    /// initially the first records are bound.
     ///
     /// # Panics
     /// Panics under the same conditions as [`new`](Self::new).

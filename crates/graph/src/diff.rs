@@ -4,8 +4,8 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// The adjoints that reach a node. Some of them are adjoints of the whole node, and others are adjoints of some of its
-/// elements. A scalar adjoint of the whole node stands for the same adjoint of every element.
+/// The adjoints that reach a node. Each adjoint belongs either to the whole node or to some of its elements. A scalar
+/// adjoint of the whole node stands for the same adjoint of every element.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,

@@ -247,7 +247,8 @@ impl Sets {
         }
     }
 
-    /// Returns whether the limit on the number of visited set members is exceeded. No more sets are joined after that.
+    /// Returns whether the limit on the number of visited set members is exceeded. Once the limit is exceeded, no more
+    /// sets are joined.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }

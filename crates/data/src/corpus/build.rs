@@ -274,7 +274,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     DataError::invalid(format!("no document remains: {reasons}"))
 }
 
-/// Calls `work` for each chunk in order. The next chunk is read at the same time.
+/// Calls `work` for each chunk in order. The next chunk is read while `work` runs.
 fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),

@@ -406,8 +406,8 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
 
-    /// Builds a graph with every kind of work. Its outputs include operands, inputs, constants, and one value that
-    /// occurs twice.
+    /// Builds a graph that contains every kind of instruction. The outputs include operands, inputs, constants, and one
+    /// value that occurs twice.
     fn graph() -> Graph {
         let mut g = Graph::new();
         let (clock, states) = (g.input(1), g.input(3));

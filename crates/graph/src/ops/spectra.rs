@@ -3,8 +3,8 @@
 //!
 //! With W = V⁻¹ and M = W dA V, the derivatives are dλ = diag M and dV = V (K + D). Off the diagonal, Kᵢⱼ = Mᵢⱼ / (λⱼ −
 //! λᵢ). The diagonal matrix D preserves the length of each eigenvector and keeps the chosen component of each
-//! eigenvector real. Infinite terms of K are replaced by 0. These terms mix eigenvectors that belong to the same
-//! eigenvalue, and functions of the space that these eigenvectors span do not depend on such rotations.
+//! eigenvector real. Infinite terms of K are replaced by 0. These terms rotate eigenvectors that belong to the same
+//! eigenvalue into each other. Functions of the space that these eigenvectors span do not depend on such rotations.
 
 use jensen_math::complex::{self, Complex64};
 

@@ -4,7 +4,7 @@
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// The smallest number of rows for which a product receives this treatment.
+/// The smallest number of rows for which a product is computed together with the tiles of a kernel.
 pub(crate) const SHORTEST: usize = 32;
 
 /// The largest number of columns of a matrix whose rows are processed in tiles.

@@ -520,9 +520,9 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// Returns the eigenvectors V and the matrix of 1/(λⱼ − λᵢ), in which infinite terms are replaced by 0. These terms mix
-/// eigenvectors that belong to the same eigenvalue, and functions of the space that these eigenvectors span do not
-/// depend on such rotations.
+/// Returns the eigenvectors V and the matrix of 1/(λⱼ − λᵢ), in which infinite terms are replaced by 0. These terms
+/// rotate eigenvectors that belong to the same eigenvalue into each other. Functions of the space that these
+/// eigenvectors span do not depend on such rotations.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{ElemOp, Op};
 
-/// A number that each record has and that does not depend on parameters.
+/// A number that belongs to a record and does not depend on parameters.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
     Constant(f64),
