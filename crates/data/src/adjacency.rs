@@ -1,6 +1,6 @@
 //! Graphs of neighbouring regions, for areal data.
 //!
-//! Files may have one of three formats. The content of the file determines which one it is:
+//! Files may have one of three formats. The format is determined from the content of the file:
 //!
 //! - **INLA**: the number of nodes, followed for every node by its number, the number of its neighbours, and the
 //!   numbers of these neighbours;
@@ -102,8 +102,8 @@ impl Adjacency {
     }
 }
 
-/// The largest number of isolated nodes in a list of edges. A file with more of them probably contains a mistyped
-/// number.
+/// The largest number of isolated nodes in a list of edges. A file with more isolated nodes probably contains a
+/// mistyped number.
 const MOST_ALONE: usize = 10_000_000;
 
 #[derive(Clone, Copy)]

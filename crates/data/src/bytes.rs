@@ -11,8 +11,8 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// The length in bytes from which a file is mapped. Shorter files are copied into memory, where other processes cannot
-/// change them.
+/// The smallest length, in bytes, of a file that is mapped. Shorter files are copied into memory, where other processes
+/// cannot change them.
 const MAPPED: u64 = 64 << 20;
 
 /// The bytes of a file, which are either mapped or held in memory.

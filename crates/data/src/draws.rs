@@ -96,8 +96,8 @@ impl DrawsTable {
     /// and each row contains all scalars of all variables.
     ///
     /// `log_p` is the log density of the model at each draw on the unconstrained scale, which includes the
-    /// log-Jacobian. `log_g` is the log density of the approximation. The log importance weight of a draw is `log_p −
-    /// log_g`.
+    /// log-Jacobian. `log_g` is the log density of the approximation. For each draw, the log importance weight is
+    /// `log_p − log_g`.
     pub fn new(
         variables: Vec<DrawsVariable>,
         draws: Vec<f64>,

@@ -165,7 +165,7 @@ pub struct ParameterSummary {
     /// The nested R̂ of this parameter, for refined draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhat: Option<f64>,
-    /// If this summary is weighted, the summary of the same draws without weights.
+    /// The summary of the same draws without weights. The field is present if this summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
     /// The tail index k̂ of the draws, taken from the heavier of the two tails. The index is absent if the parameter is

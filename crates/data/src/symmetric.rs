@@ -1,6 +1,6 @@
 //! Reads sparse symmetric matrices, such as precision matrices, from files.
 //!
-//! Files may have one of two formats. The first line determines which one it is:
+//! Files may have one of two formats. The format is determined from the first line of the file:
 //!
 //! - **Matrix Market**: a line `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer` in place of
 //!   `real`), a line with the size, and one line per entry. Rows and columns are numbered from 1. The functions
@@ -35,7 +35,7 @@ struct Entry {
     at: usize,
 }
 
-/// The largest number of rows without any entry. A matrix with more of them probably contains a mistyped number.
+/// The largest number of rows without any entry. A file with more empty rows probably contains a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
 /// The largest relative difference between mirrored entries that is attributed to rounding.

@@ -1,9 +1,8 @@
 //! Finds the mixed second derivatives of a log density that are zero everywhere.
 //!
 //! The analysis finds the coordinates on which each element of the gradient depends. If element i does not depend on
-//! coordinate j, the second derivative with respect to i and j is zero everywhere. Sets of coordinates are interned,
-//! because most elements of a model share a few sets.
-//! elements of a model share a few sets.
+//! coordinate j, the second derivative with respect to coordinates i and j is zero everywhere. Sets of coordinates are
+//! interned, because most elements of a model share a few sets. elements of a model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -377,8 +376,8 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// The product has a million entries, each computed from a row and a column. The analysis must not visit them one
-    /// by one.
+    /// The product has a million entries, each computed from a row and a column. The analysis must not visit these
+    /// entries one by one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;

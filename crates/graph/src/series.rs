@@ -4,8 +4,8 @@
 //! Consider a recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements. Random
 //! walks and models of stochastic volatility have this form. Every element depends on all shocks before it, so the
 //! Hessian with respect to z is dense. With respect to x it is sparse, because an element interacts only with its
-//! neighbours and with the parameters of m and s. The shocks are `z_t = (x_t − m_t)/s_t`, and the log-Jacobian is `−Σ
-//! log |s_t|`.
+//! neighbours and with the parameters of m and s. The shocks are `z_t = (x_t − m_t)/s_t`. The logarithm of the Jacobian
+//! is `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

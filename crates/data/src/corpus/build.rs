@@ -104,8 +104,8 @@ pub struct BuildProgress {
 /// Builds a corpus in the file `out`, using the current thread pool. The result does not depend on the number of
 /// threads.
 ///
-/// The memory use is bounded by three parts: the table of words, whose size is limited; a few chunks of a few thousand
-/// documents each; and eight bytes for every 64 documents written.
+/// Three things are held in memory: the table of words, whose size is limited; a few chunks of a few thousand documents
+/// each; and eight bytes for every 64 documents written.
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, if no word or no document remains, or if the file cannot be written.

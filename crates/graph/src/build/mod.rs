@@ -12,7 +12,7 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
-/// The derivative of an operation that is constant almost everywhere, which is zero.
+/// The derivative of an operation that is constant almost everywhere. This derivative is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
 

@@ -86,7 +86,7 @@ pub(crate) struct BytecodeArena {
 /// Computes `out = f(lane)` for all lanes, one SIMD vector at a time.
 ///
 /// # Safety
-/// `out` must have `lanes` lanes, in whole vectors.
+/// `out` must have `lanes` lanes, and `lanes` must be a multiple of the vector length.
 #[inline(always)]
 unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
     let mut at = 0;

@@ -255,7 +255,7 @@ impl Runs {
     /// Sorts `count` rows, starting at `first`, into runs of equal weight.
     ///
     /// # Safety
-    /// The rows must be rows of the operand. There may be at most [`SORTED`] of them.
+    /// The operand must have these rows, and `count` must be at most [`SORTED`].
     #[inline(always)]
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
