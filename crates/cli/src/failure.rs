@@ -76,7 +76,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
-            // The model is valid, but the time limit was reached before its first evaluations.
+            // The model is valid, but the run was interrupted before its first evaluations had finished.
             Error::Fit(FitError::CannotStart(Status::Interrupted { .. })) => Exit::Interrupted,
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
             // If no starting point can be evaluated, the fit has failed. Its status states the reason.

@@ -1,5 +1,6 @@
-//! Finds two patterns among the nodes of a kernel, regardless of how the program wrote them: linear predictors, which
-//! are chains of additions, and sums of a value weighted by many columns of data.
+//! Finds two patterns among the nodes of a kernel, regardless of how the program expresses them. The first pattern is a
+//! linear predictor, which is a chain of additions. The second pattern is a sum of one value, weighted by each of many
+//! columns of data.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

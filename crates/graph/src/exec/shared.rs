@@ -55,8 +55,8 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// Evaluates the graph and returns all outputs. A shared output has `len` elements. A per-lane output has `len ×
-    /// lanes` elements. Each entry of `inputs` has the same layout as an output.
+    /// Evaluates the graph and returns all outputs. A shared output has `len` elements, whereas a per-lane output has
+    /// `len × lanes` elements. Each entry of `inputs` has the same layout as an output.
     ///
     /// # Panics
     /// Panics if an input does not have the length that the graph declares for it.

@@ -28,8 +28,8 @@ pub struct Solver {
     pub kind: SolverKind,
     /// The body. The three inputs of the body are per-lane vectors: the clock, the states and the parameters. The
     /// output of the body is a vector of rates. The body of a root may have two more outputs. The first is the Jacobian
-    /// in column-major order, if this graph is known to be cheaper than computing the columns one by one. The second is
-    /// the function to maximise, if the equations describe a maximum.
+    /// in column-major order, if evaluating it is known to be cheaper than computing its columns one by one. The second
+    /// is the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 

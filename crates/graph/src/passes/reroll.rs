@@ -493,8 +493,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Builds a vector of the given elements in the shortest of four forms: a table, a gather from one vector, a
-    /// concatenation of runs, and a gather from the concatenation of all source vectors.
+    /// Builds a vector of the given elements. Of four possible forms, the shortest is chosen: a table, a gather from
+    /// one vector, a concatenation of runs, or a gather from the concatenation of all source vectors.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();

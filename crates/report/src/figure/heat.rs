@@ -195,7 +195,7 @@ type GridPoint = (f64, f64);
 
 /// Returns the segments of the contour at `level`, as found by the marching squares algorithm. A cell with a non-finite
 /// corner has no contour. If diagonally opposite corners of a cell are on the same side of the level, the mean of the
-/// four corners determines which corners the contour cuts off.
+/// values at the four corners determines which corners the contour cuts off.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();
