@@ -100,9 +100,9 @@ impl Mapped {
     pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let stamp = stamp(&file.metadata().map_err(failed)?);
-        // SAFETY: the mapping is read-only and every bit pattern is a byte. Nothing guarantees that the bytes remain
-        // unchanged, and nothing relies on it: readers check the bytes that they decode, and results wait for
-        // `check_unchanged`.
+        // SAFETY: the mapping is read-only, and every bit pattern is a valid byte. Other processes may change the
+        // bytes, but no code relies on the bytes being unchanged. Readers check the bytes that they decode, and call
+        // `check_unchanged` before they use results.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Self {
             map,
@@ -133,8 +133,8 @@ impl Mapped {
     pub fn release(&self) {
         #[cfg(unix)]
         {
-            // SAFETY: the system reads the pages of a read-only mapping again when they are accessed. Ignored advice
-            // has no effect.
+            // SAFETY: the operating system reads the pages of a read-only mapping again when they are accessed. If it
+            // ignores the advice, nothing changes.
             let _ = unsafe {
                 self.map
                     .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)

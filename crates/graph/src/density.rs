@@ -102,9 +102,9 @@ pub(crate) struct Columns {
     rows: usize,
 }
 
-// SAFETY: every thread writes only the lanes of its own blocks.
+// SAFETY: every thread writes only to the lanes of its own blocks.
 unsafe impl Send for Columns {}
-// SAFETY: every thread writes only the lanes of its own blocks.
+// SAFETY: every thread writes only to the lanes of its own blocks.
 unsafe impl Sync for Columns {}
 
 impl Columns {
@@ -121,8 +121,8 @@ impl Columns {
     /// No two threads may write the same lanes.
     pub(crate) unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
-        // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the program's
-        // output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
+        // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, and the output of the program has the
+        // same number of rows. `for_blocks` divides `total` into blocks, so all lanes are inside the matrix.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 lanes.as_ptr(),
@@ -141,8 +141,8 @@ impl Columns {
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
-            // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the
-            // program's output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
+            // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, and the output of the program has
+            // the same number of rows. `for_blocks` divides `total` into blocks, so all lanes are inside the matrix.
             unsafe { *self.data.add(row * self.total + first + i) += value };
         }
     }
@@ -384,7 +384,7 @@ impl GraphDensity {
                     inputs[2] = piece;
                 }
                 program.run(&mut state.arena, &inputs, lanes);
-                // SAFETY: blocks have their own lanes.
+                // SAFETY: different blocks write to different lanes.
                 program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
                     products.write(i, first, &row[..count]);
                 });
@@ -574,7 +574,7 @@ impl LogDensity for GraphDensity {
                 let lanes = pack(z, first, count, &mut state.inputs[0]);
                 let inputs = views(&state.inputs);
                 self.value.run(&mut state.arena, &inputs, lanes);
-                // SAFETY: blocks have their own lanes.
+                // SAFETY: different blocks write to different lanes.
                 self.value
                     .output(&state.arena, &inputs, 0, lanes, |_, row| unsafe {
                         values.write(0, first, &row[..count])
@@ -607,7 +607,7 @@ impl LogDensity for GraphDensity {
                 let inputs = views(&state.inputs);
                 self.gradient.run(&mut state.arena, &inputs, lanes);
                 for (which, columns) in [values, gradients].into_iter().enumerate() {
-                    // SAFETY: blocks have their own lanes.
+                    // SAFETY: different blocks write to different lanes.
                     self.gradient
                         .output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
                             columns.write(i, first, &row[..count]);
@@ -665,7 +665,7 @@ impl TwiceDifferentiable for GraphDensity {
                             while done < lanes {
                                 let (k, at) = ((first + done) / width, (first + done) % width);
                                 let take = (lanes - done).min(pieces[k].total - at);
-                                // SAFETY: blocks have their own lanes.
+                                // SAFETY: different blocks write to different lanes.
                                 unsafe { pieces[k].write(start + i, at, &row[done..done + take]) };
                                 done += take;
                             }

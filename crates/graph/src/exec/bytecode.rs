@@ -91,7 +91,7 @@ pub(crate) struct BytecodeArena {
 unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
     let mut at = 0;
     while at < lanes {
-        // SAFETY: a whole vector of the row.
+        // SAFETY: the row consists of whole vectors, and this is one of them.
         unsafe { f(at).store(out.add(at)) };
         at += LANES;
     }
@@ -99,8 +99,9 @@ unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
 
 jensen_math::simd_fn! {
     fn execute, execute_fn = <V>(code: &[Instruction], regions: &[Region; REGIONS], lanes: usize) {
-        // SAFETY: `Bytecode::run` supplies regions with all rows of the code, of `lanes` lanes in whole vectors.
-        // Written rows are rows of registers and outputs, to which nothing else refers meanwhile.
+        // SAFETY: `Bytecode::run` supplies regions that contain all rows of the code. Each row has `lanes` lanes and
+        // consists of whole vectors. Only registers and outputs are written, and there are no other references to them
+        // at this time.
         unsafe {
             for instruction in code {
                 let row = |row: RowAddress| {

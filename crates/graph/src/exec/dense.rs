@@ -46,8 +46,8 @@ impl DenseKernel {
             },
             None => self.extents,
         };
-        // SAFETY: this function requires operands and a destination of these extents and lanes. `Runner::step` passes
-        // the operands for which the plan made the kernel.
+        // SAFETY: this function requires that the operands and the destination have these extents and lanes.
+        // `Runner::step` passes the operands for which the plan created the kernel.
         unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }
@@ -91,8 +91,9 @@ pub(super) unsafe fn at<V: F64x8>(
     element: usize,
     lane: usize,
 ) -> V {
-    // SAFETY: the kernels below loop over elements within their extents, which the operand has by the contract of
-    // `Dense::run`, and over lanes by whole vectors up to the number of lanes, a multiple of eight.
+    // SAFETY: the kernels below loop over elements within their extents, and the contract of `Dense::run` requires the
+    // operand to have these extents. They loop over lanes in whole vectors, and the number of lanes is a multiple of
+    // eight.
     unsafe {
         let p = operand.base.add(element * operand.stride);
         if splat {
@@ -105,7 +106,8 @@ pub(super) unsafe fn at<V: F64x8>(
 
 jensen_math::simd_fn! {
     fn matmul, matmul_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, b, e) = (*args, *args.add(1), *extents);
             let (m, k, n) = (e.m, e.k, e.n);
@@ -169,7 +171,8 @@ jensen_math::simd_fn! {
     }
 
     fn cholesky, cholesky_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let l = |i: usize, j: usize, lane: usize| dst.add((j * n + i) * lanes + lane);
@@ -212,7 +215,8 @@ jensen_math::simd_fn! {
     }
 
     fn tri_solve, tri_solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (l, b, n, cols) = (*args, *args.add(1), (*extents).m, (*extents).n);
             let mut lane = 0;
@@ -256,7 +260,8 @@ jensen_math::simd_fn! {
     }
 
     fn cumsum, cumsum_fn = <V, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -274,7 +279,8 @@ jensen_math::simd_fn! {
     }
 
     fn largest, largest_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -295,7 +301,8 @@ jensen_math::simd_fn! {
 
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         .map(|i| unsafe {
             *operand
                 .base
@@ -315,7 +322,8 @@ unsafe fn rows(
     let width = if splat { 1 } else { lanes };
     let mut out = Vec::with_capacity(which.len() * width);
     for i in which {
-        // SAFETY: rows stay within the extents, which the operand has by the contract of `Dense::run`.
+        // SAFETY: all rows are within the extents. The contract of `Dense::run` requires the operand to have these
+        // extents.
         out.extend_from_slice(unsafe {
             std::slice::from_raw_parts(operand.base.add(i * operand.stride), width)
         });
@@ -325,7 +333,8 @@ unsafe fn rows(
 
 jensen_math::simd_fn! {
     fn solve, solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (n, cols) = ((*extents).m, (*extents).n);
             // The transpose itself is factorised, as in the slow evaluator.
@@ -343,7 +352,8 @@ jensen_math::simd_fn! {
     }
 
     fn log_abs_det, log_abs_det_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let n = (*extents).m;
             let (a, width) = rows(&*args, false, 0..n * n, lanes);
@@ -355,7 +365,8 @@ jensen_math::simd_fn! {
 }
 
 unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let n = (*extents).m;
         for lane in 0..lanes {
@@ -373,7 +384,8 @@ unsafe fn eigen<T: Flag>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let n = (*extents).m;
         for lane in 0..lanes {
@@ -391,7 +403,8 @@ unsafe fn hypergeometric(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (len, above, order) = ((*extents).m, (*extents).k, (*extents).n);
         for lane in 0..lanes {

@@ -34,8 +34,8 @@ impl Operand {
     #[inline(always)]
     pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
         // SAFETY: this function requires a row of the operand. The kernels loop over the rows of their step, and the
-        // planner gave operand and index list the same number of rows. `verify` checked that indices are below the
-        // number of indexed rows.
+        // planner gave the operand and the index list this number of rows. `verify` checked that every index is less
+        // than the number of indexed rows.
         unsafe {
             let r = if self.index.is_null() {
                 r
@@ -90,15 +90,15 @@ unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) ->
     if splat {
         value
     } else {
-        // SAFETY: kernels step `lane` by whole vectors below the number of lanes, which is the stride of a row and a
-        // multiple of eight.
+        // SAFETY: kernels increase `lane` by whole vectors and stop at the number of lanes. This number is the stride
+        // of a row, and it is a multiple of eight.
         unsafe { V::load(row.add(lane)) }
     }
 }
 
 jensen_math::element_fn! {
     fn map, map_fn = <V, F: RowOp, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands and a destination with that many rows and lanes.
+        // SAFETY: the planner supplies operands and a destination with this number of rows and lanes.
         unsafe {
             let (a, b, c) = (*args, *args.add(1), *args.add(2));
             for r in 0..rows {
@@ -124,7 +124,7 @@ jensen_math::element_fn! {
 
 jensen_math::simd_fn! {
     fn sum, sum_fn = <V, F: Product, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands with that many rows and lanes, and a destination of one row.
+        // SAFETY: the planner supplies operands with this number of rows and lanes, and a destination with one row.
         unsafe {
             let (a, b) = (*args, *args.add(1));
             let mut lane = 0;
@@ -182,7 +182,7 @@ jensen_math::simd_fn! {
 
     /// Copies the rows of a per-lane operand, or fills each row with the number of a splat operand.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
+        // SAFETY: the planner supplies an operand and a destination with this number of rows and lanes.
         unsafe {
             let a = *args;
             for r in 0..rows {
@@ -239,7 +239,7 @@ unsafe fn slow_map<F: SlowOp, M: Splats>(
     lanes: usize,
 ) {
     let splats = [M::A, M::B, M::C];
-    // SAFETY: by the contract of this function.
+    // SAFETY: the contract of this function requires the operands and the destination to have these rows and lanes.
     unsafe {
         for r in 0..rows {
             for lane in 0..lanes {

@@ -63,7 +63,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     count: usize,
 ) {
     for k in 0..count {
-        // SAFETY: this function requires panels with this number of values.
+        // SAFETY: this function requires both panels to have this number of values.
         unsafe {
             let mut across = [V::zero(); T];
             for (t, x) in across.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
 
 #[inline(always)]
 unsafe fn put<V: F64x8>(panel: *mut f64, index: usize, x: V) {
-    // SAFETY: as for `value`.
+    // SAFETY: the kernels below write values within the panels that they build.
     unsafe { x.store(panel.add(index * LANES)) }
 }
 
@@ -99,7 +99,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (a, b, e) = (*args, *args.add(1), *extents);
         let (m, k, n) = (e.m, e.k, e.n);
@@ -177,7 +178,8 @@ unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (l, b, n, columns) = (*args, *args.add(1), (*extents).m, (*extents).n);
         let row = |i: usize| if F::ON { n - 1 - i } else { i };
@@ -247,7 +249,8 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (a, n) = (*args, (*extents).m);
         let whole = n.div_ceil(T) * T;
@@ -324,7 +327,7 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
 
 jensen_math::simd_fn! {
     pub(super) fn product, product_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => product_of::<V, M, 4>(dst, args, extents, lanes),
@@ -334,7 +337,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn system, system_fn = <V, M: Factors, F: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => system_of::<V, M, F, 4>(dst, args, extents, lanes),
@@ -344,7 +347,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn factor, factor_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => factor_of::<V, 4>(dst, args, extents, lanes),

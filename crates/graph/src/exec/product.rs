@@ -53,7 +53,7 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     lane: usize,
     lanes: usize,
 ) {
-    // SAFETY: this function requires existing rows and lanes.
+    // SAFETY: this function requires that all of these rows and lanes exist.
     unsafe {
         let mut sum = [[V::zero(); W]; R];
         if A::PRESENT {
@@ -100,7 +100,7 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     rows: usize,
     lane: usize,
 ) {
-    // SAFETY: this function requires existing rows, columns and lanes.
+    // SAFETY: this function requires that all of these rows, columns and lanes exist.
     unsafe {
         let mut sum = [[V::zero(); W]; C];
         for r in 0..rows {
@@ -138,7 +138,7 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     [rows, lanes]: [usize; 2],
 ) {
     let mut r = 0;
-    // SAFETY: this function requires existing rows and lanes.
+    // SAFETY: this function requires that all of these rows and lanes exist.
     unsafe {
         while r + ROWS <= rows {
             predictors::<V, A, ROWS, W>(dst, read, r, lane, lanes);
@@ -172,7 +172,7 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
             (_, 7 | 8) => 4,
             _ => 5,
         };
-        // SAFETY: this function requires existing rows, columns and lanes.
+        // SAFETY: this function requires that all of these rows, columns and lanes exist.
         unsafe {
             match count {
                 1 => sums::<V, 1, W>(into, x, rows, lane),
@@ -193,7 +193,7 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
 
 jensen_math::simd_fn! {
     fn by_rows, by_rows_fn = <V, A: Added>(dst: *mut f64, terms: *const [Operand; 2], count: usize, added: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies this number of terms, with the rows and lanes of the destination.
+        // SAFETY: the planner supplies this number of terms. They have the same rows and lanes as the destination.
         unsafe {
             let read = (std::slice::from_raw_parts(terms, count), added);
             let mut lane = 0;
@@ -211,7 +211,7 @@ jensen_math::simd_fn! {
     }
 
     fn by_columns, by_columns_fn = <V>(into: *const Into, count: usize, x: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies this number of columns and an operand, with these rows and lanes.
+        // SAFETY: the planner supplies this number of columns and one operand. All of them have these rows and lanes.
         unsafe {
             let (into, x) = (std::slice::from_raw_parts(into, count), &*x);
             let mut lane = 0;

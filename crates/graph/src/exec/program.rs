@@ -247,8 +247,8 @@ impl Program {
             lanes,
         };
         for (step, &cost) in self.plan.steps.iter().zip(&self.plan.costs) {
-            // SAFETY: the plan's offsets are inside the pool and the arena, which have the sizes of the plan, and inside the
-            // inputs, whose lengths were asserted here.
+            // SAFETY: the offsets of the plan are inside the pool and the arena, whose sizes were taken from the plan.
+            // They are also inside the inputs, whose lengths were checked above.
             unsafe { runner.step(step, cost * lanes) };
             if arena.patience.is_over() {
                 arena.rows.fill(f64::NAN);
@@ -364,8 +364,8 @@ struct Runner<'a> {
 impl Runner<'_> {
     #[inline]
     unsafe fn operand(&self, arg: &Arg, first: usize) -> Operand {
-        // SAFETY: `Program::run` made this runner from memory that contains all offsets of the plan, and `first` is a
-        // row of the step that has this operand.
+        // SAFETY: `Program::run` created this runner from memory that contains all offsets of the plan, and `first` is
+        // a row of the step that has this operand.
         unsafe {
             let lanes = self.lanes;
             let (base, unit): (*const f64, usize) = match arg.region {
@@ -492,8 +492,7 @@ impl Runner<'_> {
             let width = if arg.is_splat() { 1 } else { lanes };
             let mut copied = Vec::with_capacity(shape.elements(records) * width);
             for i in 0..shape.elements(records) {
-                // SAFETY: the step's operands have this number of elements, of which this is one, each of `width`
-                // numbers.
+                // SAFETY: this is an element of an operand of the step, and every element has `width` numbers.
                 copied.extend_from_slice(unsafe {
                     std::slice::from_raw_parts(self.operand(arg, 0).row(i), width)
                 });
@@ -511,12 +510,13 @@ impl Runner<'_> {
                 };
             }
             let mut out = vec![0.0; rows * lanes];
-            // SAFETY: the copies have the elements of the step's operands, and `out` those of its destination.
+            // SAFETY: the copies have the same elements as the operands of the step, and `out` has the same elements as
+            // its destination.
             unsafe { kernel.run(out.as_mut_ptr(), &operands, records, lanes) };
             out
         });
         if let Some(made) = made {
-            // SAFETY: the step has this number of rows from `dst` on.
+            // SAFETY: the destination of the step has this number of rows, starting at `dst`.
             unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), dst, made.len()) };
         }
     }
@@ -524,7 +524,7 @@ impl Runner<'_> {
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {
-            // SAFETY: the step's operands have `len` rows of lanes, or numbers, of which this is one.
+            // SAFETY: each operand of the step has `len` rows of lanes or `len` numbers, and this is one of them.
             unsafe {
                 let row = self.operand(arg, 0).row(i);
                 if arg.is_splat() {
@@ -547,7 +547,8 @@ impl Runner<'_> {
         while first < total {
             let rows = tile.min(total - first);
             for instruction in instructions {
-                // SAFETY: the tile's rows are rows of the step, which the plan's offsets contain.
+                // SAFETY: the rows of the tile are rows of the step, and all rows of the step are inside the memory of
+                // the plan.
                 unsafe { self.instruction(instruction, [first, rows, total]) };
             }
             first += rows;
@@ -560,7 +561,7 @@ impl Runner<'_> {
 
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
-        // SAFETY: registers and rows are inside the memory from which `Program::run` made this runner.
+        // SAFETY: the registers and the rows are inside the memory from which `Program::run` created this runner.
         unsafe {
             match target {
                 Target::Register(register) => {
@@ -575,8 +576,8 @@ impl Runner<'_> {
     #[inline]
     unsafe fn instruction(&self, instruction: &Instruction, [first, rows, total]: [usize; 3]) {
         let lanes = self.lanes;
-        // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers have room for a tile, and
-        // `first + rows` is at most the step's rows.
+        // SAFETY: the offsets of the plan are inside the arena, the pool and the inputs. Registers have room for a
+        // tile, and `first + rows` is at most the number of rows of the step.
         unsafe {
             let row = |slot: usize| self.rows.add(slot * lanes);
             match instruction {

@@ -185,7 +185,7 @@ impl Classes {
         Products {
             numbers: &self.numbers[first..end],
             weights: &self.weights,
-            // SAFETY: the plan's offsets are inside its memory.
+            // SAFETY: the offsets of the plan are inside the memory, which belongs to the plan.
             products: unsafe { rows.add(self.products.1 * lanes) },
             end: end == total || end / FACTORS > first / FACTORS,
         }
@@ -260,7 +260,7 @@ impl Runs {
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
         for (k, weight) in all.iter_mut().enumerate().take(count) {
-            // SAFETY: a row of the operand, as this function requires.
+            // SAFETY: this function requires that this is a row of the operand.
             *weight = unsafe { *weights.row(first + k) };
         }
         let mut runs = Self {
@@ -310,7 +310,8 @@ struct Out {
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
     let mut found = [(one, one); W];
-    // SAFETY: a row of the operand and of the destination, of `lanes` lanes, as this function requires.
+    // SAFETY: this function requires that `r` is a row of the operand and of the destination, and both have `lanes`
+    // lanes.
     unsafe {
         let row = a.row(r).add(out.lane);
         for (k, found) in found.iter_mut().enumerate() {
@@ -338,7 +339,7 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
     out: Out,
     r: usize,
 ) {
-    // SAFETY: as this function requires.
+    // SAFETY: this function has the same requirements as the function that it calls.
     let found = unsafe { parts::<V, F, W>(a, out, r) };
     for (k, (e, above)) in found.into_iter().enumerate() {
         excess[k] = excess[k].fma(e, excess[k] + e);
@@ -356,7 +357,7 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
         return;
     }
     for (k, term) in terms.into_iter().enumerate() {
-        // SAFETY: `W` vectors of the sum, as this function requires.
+        // SAFETY: this function requires that the sum has `W` vectors, starting at `lane`.
         unsafe {
             let at = sum.add(lane + k * LANES);
             (V::load(at) + term).store(at);
@@ -377,7 +378,7 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
         let to = rows.min(from + FACTORS);
         let mut excess = [V::zero(); W];
         for r in from..to {
-            // SAFETY: a row, as this function requires.
+            // SAFETY: this function requires that this row exists.
             unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
         for (sum, excess) in sum.iter_mut().zip(excess) {
@@ -385,7 +386,7 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
         }
         from = to;
     }
-    // SAFETY: vectors of the sum, as this function requires.
+    // SAFETY: this function requires that the sum has these vectors.
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
@@ -408,7 +409,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
         let (mut sum, mut excess) = ([V::zero(); W], [V::zero(); W]);
         for r in &runs.rows[from..to] {
             let r = first + usize::from(*r);
-            // SAFETY: a row, as this function requires.
+            // SAFETY: this function requires that this row exists.
             unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
         for k in 0..W {
@@ -418,7 +419,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
         }
         from = to;
     }
-    // SAFETY: vectors of the sums, as this function requires.
+    // SAFETY: this function requires that the sums have these vectors.
     unsafe {
         add(out.sums[0], out.lane, plain);
         add(out.sums[1], out.lane, weighted);
@@ -438,7 +439,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     rows: usize,
 ) {
     let (mut plain, mut weighted) = ([V::zero(); W], [V::zero(); W]);
-    // SAFETY: existing rows, numbers and lanes, as this function requires.
+    // SAFETY: this function requires that all of these rows, weights and lanes exist.
     unsafe {
         for r in 0..rows {
             let class = usize::from(*by.numbers.get_unchecked(r));
@@ -479,7 +480,7 @@ unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
     (products, runs): (&Products<'_>, Option<&Runs>),
     [from, rows]: [usize; 2],
 ) {
-    // SAFETY: as this function requires.
+    // SAFETY: this function has the same requirements as the function that it calls.
     unsafe {
         match runs {
             Some(runs) => weighted_rows::<V, F, W>(&*args, out, runs, from),
@@ -493,8 +494,9 @@ unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
 
 jensen_math::simd_fn! {
     fn softplus, softplus_fn = <V, F: Form>(dst: *mut f64, sums: [*mut f64; 2], args: *const Operand, products: &Products<'_>, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies operands with these rows and lanes, a destination of the same size if inverse
-        // logits are stored, sums of one row, and products of all classes.
+        // SAFETY: the planner supplies operands with these rows and lanes, sums that consist of one row, and products
+        // for all classes. If inverse logits are stored, it also supplies a destination of the same size as the
+        // operand.
         unsafe {
             let mut from = 0;
             while from < rows {

@@ -212,7 +212,7 @@ impl RecordGraph {
                 let inputs = views(&state.inputs);
                 program.run(&mut state.arena, &inputs, lanes);
                 for (which, columns) in out.iter().enumerate() {
-                    // SAFETY: blocks have their own lanes.
+                    // SAFETY: different blocks write to different lanes.
                     program.output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
                         columns.add(i, first, &row[..count]);
                     });

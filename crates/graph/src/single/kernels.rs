@@ -31,8 +31,8 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan followed by `n` elements, or one for
-        // splat operands.
+        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan at which there are `n` elements, or one
+        // element if the operand is splat.
         unsafe {
             let (a, b, c) = (
                 *args,
@@ -62,7 +62,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
-        // SAFETY: `run_sum` makes the run of `n` elements that its contract requires to be readable.
+        // SAFETY: `run_sum` creates a run of `n` elements, and its contract requires that these can be read.
         unsafe {
             let mut total = V::Single::zero();
             let whole = n / LANES32 * LANES32;
@@ -79,8 +79,8 @@ jensen_math::simd_fn! {
     }
 
     fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
-        // SAFETY: `accumulate_rows` passes on its own contract: `n` elements to add to, and `rows` rows of `n` elements
-        // that begin `stride` apart.
+        // SAFETY: the contract of `accumulate_rows` requires a destination of `n` elements, and `rows` rows of `n`
+        // elements each, whose starts are `stride` elements apart.
         unsafe {
             let whole = n / LANES32 * LANES32;
             let mut i = 0;
@@ -188,7 +188,7 @@ pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize)
     let mut row = [0.0_f64; 3];
     for i in 0..n {
         for (slot, arg) in row.iter_mut().zip(args) {
-            // SAFETY: every operand has `n` elements, or one where it is a splat.
+            // SAFETY: every operand has `n` elements, or one element if it is splat.
             *slot = f64::from(unsafe { *arg.at.add(if arg.splat { 0 } else { i }) });
         }
         // SAFETY: the destination has `n` elements.

@@ -65,7 +65,8 @@ pub(super) unsafe fn multiply(
         Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
         Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
         Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
-        // SAFETY: the task has the views and extents of this call, whose memory `multiply` requires to be valid.
+        // SAFETY: the task has the views and the extents of this call. The contract of `multiply` requires their memory
+        // to be valid.
         _ => unsafe { task.general() },
     }
 }
@@ -151,8 +152,8 @@ jensen_math::simd_fn! {
         let mut row = 0;
         while row < task.m {
             let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
-            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
-            // below `task.m` by the loop.
+            // SAFETY: only `multiply` creates tasks, and its contract requires the memory of their matrices to be
+            // valid. In the loop, rows are less than `task.m`.
             unsafe {
 match vectors {
     1 => strip::<V::Single, 1>(task, row),
@@ -170,8 +171,8 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
-            // below `task.m` by the loop.
+            // SAFETY: only `multiply` creates tasks, and its contract requires the memory of their matrices to be
+            // valid. In the loop, rows are less than `task.m`.
             unsafe {
 match rows {
     1 => inner_strip::<V::Single, 1>(task, row, most_columns),
@@ -192,8 +193,8 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
     while which < task.n.div_ceil(COLUMNS) {
         let (column, width) = group(task.n, COLUMNS, which);
-        // SAFETY: the strip has `width` vectors of columns from `column` on, and rows from `row` on, all within the
-        // task's matrices.
+        // SAFETY: the strip has `width` vectors of columns, which start at `column`, and its rows start at `row`. All
+        // of them are within the matrices of the task.
         unsafe {
             match width {
                 1 => tile::<S, R, 1>(task, row, column),
@@ -216,8 +217,8 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     let mut which = 0;
     while which < task.n.div_ceil(most) {
         let (column, width) = group(task.n, most, which);
-        // SAFETY: the strip has `width` columns from `column` on, and rows from `row` on, all within the task's
-        // matrices.
+        // SAFETY: the strip has `width` columns, which start at `column`, and its rows start at `row`. All of them are
+        // within the matrices of the task.
         unsafe {
             match width {
                 1 => inner_tile::<S, R, 1>(task, row, column),
@@ -233,8 +234,8 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
 /// Reads vector `which` of the `R` vectors that start at `at`. The last vector has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
-    // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`
-    // elements before the matrix ends.
+    // SAFETY: `tile` passes the first of `R` vectors of rows in one column. It has computed that the last of these
+    // vectors has `last` elements before the end of the matrix.
     unsafe {
         let at = at.add(which * LANES32);
         if which + 1 == R {
@@ -255,8 +256,8 @@ unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usiz
         task.b.row_stride,
         task.b.column_stride,
     );
-    // SAFETY: `strips` and `strip` cut rows and columns into groups that end where the task's matrices do; the last vector
-    // reads and writes the `last` elements that there are.
+    // SAFETY: `strips` and `strip` divide rows and columns into groups that end with the matrices of the task. The last
+    // vector reads and writes only the remaining `last` elements.
     unsafe {
         let mut total = [[S::zero(); R]; N];
         let mut a = task.a.at.add(row);
@@ -313,8 +314,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
 ) {
     let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
     let mut total = [[S::zero(); R]; N];
-    // SAFETY: `inner_products` and `inner_strip` divide rows and columns into groups that end with the task's matrices.
-    // The last vector of a contraction reads only the remaining elements.
+    // SAFETY: `inner_products` and `inner_strip` divide rows and columns into groups that end with the matrices of the
+    // task. The last vector of a contraction reads only the remaining elements.
     unsafe {
         let rows = task.a.at.add(row * step_a);
         let columns = task.b.at.add(column * step_b);

@@ -65,9 +65,9 @@ pub(super) struct Memory<'a> {
     pub total: usize,
 }
 
-// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
+// SAFETY: different blocks of lanes write to disjoint parts, and all other memory is only read while they run.
 unsafe impl Send for Memory<'_> {}
-// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
+// SAFETY: different blocks of lanes write to disjoint parts, and all other memory is only read while they run.
 unsafe impl Sync for Memory<'_> {}
 
 impl SingleProgram {
@@ -204,8 +204,8 @@ impl SingleProgram {
                     first,
                     lanes: (which + 1) * lanes / count - first,
                 };
-                // SAFETY: inputs and workspace were checked, and blocks have their own memory and write their own lanes
-                // of stored values.
+                // SAFETY: the inputs and the workspace were checked. Each block has its own memory, and writes only to
+                // its own lanes of the stored values.
                 unsafe { runner.run(&self.lanes) };
             });
         if !self.after.steps.is_empty() {
@@ -320,7 +320,8 @@ impl Memory<'_> {
     /// # Safety
     /// The location must belong to the program for which this memory was created.
     pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
-        // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
+        // SAFETY: the offsets of the plan are inside the pool, the inputs and the workspace, whose sizes the program
+        // has chosen or checked.
         unsafe {
             let start = match location.region {
                 Region::Pool => self.pool.add(location.offset).cast_mut(),

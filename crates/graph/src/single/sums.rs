@@ -158,8 +158,9 @@ impl LaneSum {
         let lanes = memory.total;
         let mut written = false;
         for addend in &self.addends {
-            // SAFETY: `check` compared inputs and workspace with the program before `memory` was made from them, the
-            // plan's offsets are inside both, and `dst` bounds the writes.
+            // SAFETY: `check` compared the inputs and the workspace with the program before `memory` was created from
+            // them, so the offsets of the plan are inside both. The length of `dst` bounds the elements that are
+            // written.
             unsafe {
                 match addend {
                     Addend::Outer(a, b, dims) => {
@@ -270,7 +271,7 @@ impl SingleProgram {
                 match self.sum_at(location).filter(|sum| !sum.followed) {
                     Some(sum) => workspace.with_tile(sum.tile(), |dst| {
                         let dst = &mut dst[..tile.len];
-                        // SAFETY: inputs and workspace were checked, and sums write only the tile.
+                        // SAFETY: the inputs and the workspace were checked, and a sum writes only to its tile.
                         unsafe { sum.compute(self, &memory, tile.start, dst) };
                         consume(part, *tile, dst);
                     }),
@@ -297,8 +298,8 @@ impl SingleProgram {
                 .par_chunks_mut(sum.tile())
                 .enumerate()
                 .for_each(|(which, dst)| {
-                    // SAFETY: `run_lanes`, which precedes all sums, calls `check` on inputs and workspace. Tiles are
-                    // disjoint chunks of one target, and no sum reads another.
+                    // SAFETY: `run_lanes`, which precedes all sums, calls `check` on the inputs and the workspace.
+                    // Tiles are disjoint chunks of one target, and no sum reads another.
                     unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
                 });
         }
