@@ -152,7 +152,7 @@ impl GraphDensity {
     /// Optimises, differentiates and plans `graph`. If the graph has a record axis, all records are bound.
     ///
     /// # Panics
-    /// Panics if the graph does not have the required form, which is a bug in the front end.
+    /// Panics if the graph does not have the required form. This would be a bug in the front end.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }

@@ -61,7 +61,7 @@ impl Series {
     /// Builds the density as a function of the elements of the series instead of their shocks.
     ///
     /// # Panics
-    /// Never panics, because there is an input.
+    /// This function never panics, because the graph always has an input.
     pub fn over_elements(&self) -> Recentred {
         let input = self
             .graph

@@ -85,8 +85,8 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// Returns the lower end of the vertical axis of a plot of the whole run, and the number of estimates that are below
-/// it. The lower end is chosen so that a steep start does not make the rest of the curve look flat.
+/// Returns the lower end of the vertical axis for a plot of the whole run. Also returns the number of estimates that
+/// are below this end. The lower end is chosen so that a steep start does not make the rest of the curve look flat.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // The end of every stage must be visible, and so must the whole of the last stage.
     let best = stages.iter().map(|(_, points)| {

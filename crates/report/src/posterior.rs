@@ -10,7 +10,7 @@ use crate::stats;
 use crate::text::{self, escape};
 
 const MARGINALS: usize = 24;
-/// The number of rows of the table of parameters. The file `fit.json` contains all parameters.
+/// The largest number of rows in the table of parameters. The file `fit.json` contains all parameters.
 const TABLE_ROWS: usize = 500;
 const FILTERED: usize = 8;
 const FORESTS: usize = 8;

@@ -12,8 +12,7 @@ use crate::error::DataError;
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
-/// Documents, each of which consists of pairs of a term and its count. The terms of a document are distinct and
-/// ascending.
+/// Documents. Each document is a list of terms with their counts. The terms of a document are distinct and ascending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bags {
     pub terms: Vec<u32>,

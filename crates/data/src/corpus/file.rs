@@ -201,7 +201,7 @@ impl CorpusFile {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Returns the number of pairs of a document and a term that occurs in it, for a split.
+    /// Returns, for a split, the sum over its documents of the number of distinct terms.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
@@ -240,7 +240,7 @@ impl CorpusFile {
     /// in its block, which has [`block`](Self::block) documents.
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),

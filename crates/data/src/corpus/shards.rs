@@ -170,7 +170,7 @@ impl Corpus {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Returns the number of pairs of a document and a term that occurs in it, for a split.
+    /// Returns, for a split, the sum over its documents of the number of distinct terms.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
@@ -209,7 +209,7 @@ impl Corpus {
     /// in its block, which has [`block`](Self::block) documents.
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
@@ -219,7 +219,7 @@ impl Corpus {
     /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);

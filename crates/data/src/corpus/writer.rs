@@ -42,7 +42,7 @@ pub(crate) struct Totals {
     pub documents: u64,
     pub tokens: u64,
     pub pairs: u64,
-    /// The offset of the index of the blocks of this split.
+    /// The offset of the index that locates the blocks of this split.
     pub index: u64,
 }
 

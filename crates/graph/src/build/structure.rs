@@ -26,7 +26,7 @@ impl Graph {
     /// Gathers elements: `out[i] = x[index[i]]`.
     ///
     /// # Panics
-    /// Panics if an index is out of range, which is a bug in the caller.
+    /// Panics if an index is out of range. This would be a bug in the caller.
     pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
         let from = self.shape(x);
         assert!(!from.record, "gather from a fixed-size value");

@@ -22,8 +22,8 @@ const LONG_SUM: usize = 16;
 /// The largest number of elements of a vector that may be packed together with its copies.
 const SMALL: u32 = 32;
 
-/// The smallest number of members of a pack of small vectors. Fewer members are not worth packing, because the
-/// operations on each of them are already vector operations.
+/// The smallest number of members that a pack of small vectors must have. Fewer members are not worth packing, because
+/// the operations on each of them are already vector operations.
 const VECTOR_MEMBERS: usize = 4;
 
 /// The largest number of distinct elements by which a pack is split. If an argument is an element of a vector, its pack

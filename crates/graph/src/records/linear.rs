@@ -466,7 +466,7 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// Half of the range of integration of the trapezoidal rule, in standard deviations.
+/// The distance from the mean to either end of the trapezoidal rule, in standard deviations.
 const REACH: f64 = 6.5;
 
 /// The largest number of steps of the trapezoidal rule per standard deviation.

@@ -87,7 +87,7 @@ impl RecordGraph {
     /// The graph of the likelihood has a record axis.
     ///
     /// # Panics
-    /// Panics if the graphs do not have this form, which is a bug in the front end.
+    /// Panics if the graphs do not have this form. This would be a bug in the front end.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }
