@@ -7,7 +7,7 @@ use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 
 use crate::failure::Failure;
 
-/// The place to which rows or pictures are written.
+/// The destination to which rows or pictures are written.
 pub enum Destination<'a> {
     Picture(&'a Path),
     Rows(&'a Path, RowFormat),

@@ -481,7 +481,7 @@ impl Emitter<'_> {
                 let whole = self.assemble(&elements);
                 self.map[id.index()] = Some(whole);
             }
-            // Elements are extracted at the places where they are used.
+            // Elements are extracted when they are used.
             Op::Gather(_) if fixed && self.graph.shape(id).len <= SMALL => {}
             _ => {
                 for arg in self.graph.args(id).to_vec() {
