@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 const SCALED: u64 = 100;
 
-/// The number of elementary operations up to which a refinement may take more gradients than its budget.
+/// A refinement may use more gradients than its budget as long as it has taken fewer elementary operations than this.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 

@@ -8,7 +8,7 @@ use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 /// the workspace that [`LogDensity::workspace`] creates and the caller owns.
 ///
 /// * Values are in nats. A density may drop constant terms, except for methods that report a bound on the evidence.
-/// * `-∞` is a legal value. A value of `NaN` rejects its lane and does not affect the other lanes. The gradient of a
+/// * `-∞` is a legal value. A lane whose value is `NaN` is rejected, without any effect on the other lanes. The gradient of a
 ///   lane whose value is not finite is unspecified.
 /// * The density manages its own threads, so an estimator makes a single call for its whole batch. The result for a
 ///   lane depends neither on the number of other lanes nor on the number of threads.

@@ -1,6 +1,7 @@
 //! Evaluates a graph as a log density. Separate programs compute the value, the gradient and Hessian-vector products.
 //! The programs process blocks of lanes on several threads.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -148,6 +149,18 @@ impl Columns {
     }
 }
 
+/// The reason for which the construction of a density ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupted(String);
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
 impl GraphDensity {
     /// Optimises, differentiates and plans `graph`. If the graph has a record axis, all records are bound.
     ///
@@ -182,8 +195,8 @@ impl GraphDensity {
         graph: &Graph,
         execution: Execution,
         asked: &dyn Fn() -> Option<String>,
-    ) -> Result<Self, String> {
-        Self::made(graph, execution, usize::MAX, asked)
+    ) -> Result<Self, Interrupted> {
+        Self::made(graph, execution, usize::MAX, asked).map_err(Interrupted)
     }
 
     fn made(

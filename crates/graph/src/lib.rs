@@ -48,7 +48,7 @@ pub mod text;
 pub mod verify;
 
 pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered, Site, Spread};
-pub use density::{Execution, GraphDensity, GraphWorkspace};
+pub use density::{Execution, GraphDensity, GraphWorkspace, Interrupted};
 pub use exec::Ending;
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};

@@ -115,7 +115,7 @@ impl Graph {
         if !reader.finished {
             return Err(at_end("the text ends without a line of outputs".into()));
         }
-        verify::verify(&reader.graph).map_err(at_end)?;
+        verify::verify(&reader.graph).map_err(|error| at_end(error.to_string()))?;
         Ok(reader.graph)
     }
 }

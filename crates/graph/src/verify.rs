@@ -7,26 +7,40 @@
 //! 5. The placement of a node is the latest placement among its arguments. For record data it is at least shared.
 //! 6. Every output is a node of the graph.
 
+use std::fmt;
+
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
+/// The description of an invariant that a graph violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
 /// Checks the invariants of a graph. The error describes the first invariant that is violated.
-pub fn verify(graph: &Graph) -> Result<(), String> {
+pub fn verify(graph: &Graph) -> Result<(), Malformed> {
     for id in graph.ids() {
         verify_node(graph, id)
-            .map_err(|problem| format!("{id} ({}): {problem}", graph.op(id).name()))?;
+            .map_err(|problem| Malformed(format!("{id} ({}): {problem}", graph.op(id).name())))?;
     }
     let count = graph.record_count();
     for record in &graph.records {
         let here = record.count();
         if Some(here) != count {
-            return Err(format!(
+            return Err(Malformed(format!(
                 "a record column has {here} records, another {count:?}"
-            ));
+            )));
         }
     }
     match graph.outputs().iter().find(|id| id.index() >= graph.len()) {
-        Some(id) => Err(format!("output {id} is not a node")),
+        Some(id) => Err(Malformed(format!("output {id} is not a node"))),
         None => Ok(()),
     }
 }

@@ -156,10 +156,10 @@ impl Model {
             series = Series::find(&lowered.graph, &lowered.scattered);
             GraphDensity::new_unless(&lowered.graph, execution, &asked)
                 .map(|density| density.ended_by(ending(posterior)))
-                .map_err(|message| LowerError {
+                .map_err(|interrupted| LowerError {
                     kind: ErrorKind::Limit,
                     span: Span::default(),
-                    message,
+                    message: interrupted.to_string(),
                 })
         };
         let model = Self::build(source, name, data, build, lower)?;

@@ -73,7 +73,8 @@ pub enum PriorDensity {
     },
 }
 
-/// The kind of tail by which a threshold U and a probability α define a penalised-complexity prior of a hyperparameter.
+/// The event whose probability defines a penalised-complexity prior on a hyperparameter: the prior gives probability α
+/// to the event beyond the threshold U.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.

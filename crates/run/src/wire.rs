@@ -1,5 +1,7 @@
 //! A binary format for arrays, in which each array is preceded by its length and all numbers are little-endian.
 
+use std::fmt;
+
 /// A writer that encodes arrays into memory whose size was computed beforehand.
 pub struct Writer<'a> {
     /// This field is `None` while [`size`] counts the bytes.
@@ -76,7 +78,27 @@ impl Writer<'_> {
 /// A reader that decodes arrays in the order in which a [`Writer`] wrote them.
 pub struct Reader<'a>(&'a [u8]);
 
-const CUT: &str = "the message is incomplete";
+/// The error for bytes that do not have the expected form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireError(String);
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WireError {}
+
+impl From<WireError> for String {
+    fn from(error: WireError) -> Self {
+        error.0
+    }
+}
+
+fn cut() -> WireError {
+    WireError("the message is incomplete".to_owned())
+}
 
 impl<'a> Reader<'a> {
     /// Creates a reader for bytes that a [`Writer`] wrote.
@@ -84,11 +106,13 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<&'a [[u8; N]], String> {
-        let (length, rest) = self.0.split_first_chunk::<8>().ok_or(CUT)?;
+    fn array<const N: usize>(&mut self) -> Result<&'a [[u8; N]], WireError> {
+        let (length, rest) = self.0.split_first_chunk::<8>().ok_or_else(cut)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok();
-        let bytes = length.and_then(|length| length.checked_mul(N)).ok_or(CUT)?;
-        let (array, rest) = rest.split_at_checked(bytes).ok_or(CUT)?;
+        let bytes = length
+            .and_then(|length| length.checked_mul(N))
+            .ok_or_else(cut)?;
+        let (array, rest) = rest.split_at_checked(bytes).ok_or_else(cut)?;
         self.0 = rest;
         Ok(array.as_chunks().0)
     }
@@ -97,29 +121,29 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a string in UTF-8.
-    pub fn text(&mut self) -> Result<String, String> {
+    pub fn text(&mut self) -> Result<String, WireError> {
         let bytes = self.array::<1>()?.as_flattened();
-        String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
+        String::from_utf8(bytes.to_vec()).map_err(|error| WireError(error.to_string()))
     }
 
     /// Reads an array of `N` 64-bit integers.
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with an array of this length.
-    pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
+    pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], WireError> {
         let read: Vec<u64> = self
             .array()?
             .iter()
             .map(|x| u64::from_le_bytes(*x))
             .collect();
-        read.try_into().map_err(|_| CUT.to_owned())
+        read.try_into().map_err(|_| cut())
     }
 
     /// Reads an array of 32-bit integers.
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a complete array of 32-bit integers.
-    pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
+    pub fn numbers(&mut self) -> Result<Vec<u32>, WireError> {
         Ok(self
             .array()?
             .iter()
@@ -131,7 +155,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a complete array of single-precision numbers.
-    pub fn singles(&mut self) -> Result<Vec<f32>, String> {
+    pub fn singles(&mut self) -> Result<Vec<f32>, WireError> {
         Ok(self
             .array()?
             .iter()
@@ -143,7 +167,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a complete array of single-precision numbers.
-    pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
+    pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], WireError> {
         self.array()
     }
 
@@ -151,7 +175,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a complete array of double-precision numbers.
-    pub fn reals(&mut self) -> Result<Vec<f64>, String> {
+    pub fn reals(&mut self) -> Result<Vec<f64>, WireError> {
         Ok(self
             .array()?
             .iter()
@@ -163,7 +187,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with an array of this length.
-    pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
-        self.reals()?.try_into().map_err(|_| CUT.to_owned())
+    pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], WireError> {
+        self.reals()?.try_into().map_err(|_| cut())
     }
 }

@@ -55,8 +55,8 @@ const STEP: f64 = 0.88;
 /// Nodes reach this many standard deviations on either side. A mass of 2e-12 lies beyond.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by a factor of √2 from level to level, up to 8192 nodes. The spread selects levels up to half of this
-/// number, which suffice for a spread of 270 w/π.
+/// Steps shrink by a factor of √2 from level to level, up to 8192 nodes. The level that a spread needs is at
+/// most half of this number for spreads up to 270 w/π.
 const LEVELS: usize = 19;
 
 /// Number of levels over which the step is halved.

@@ -107,8 +107,8 @@ pub(crate) struct Start {
 
 /// Returns a feasible point. For a dense prior with N ≤ L, the point comes from an earlier fit or is a rough guess. For
 /// other priors, natural-gradient steps run until a point is inside the domain and has a small gap. The iterates of
-/// these steps are consistent but may leave the domain of φ. While the gap is large, the nearest boundary would cut
-/// short the dual's own straight steps. If the natural-gradient steps fail and Σ̃ is available, the point is the rough
+/// these steps are consistent but may leave the domain of φ. While the gap is large, straight steps in
+/// the dual would soon reach the boundary of the domain. If the natural-gradient steps fail and Σ̃ is available, the point is the rough
 /// guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,

@@ -140,7 +140,7 @@ impl Radau<'_> {
         v
     }
 
-    /// Copies that have not moved keep the states of the start and have derivatives of zero.
+    /// A copy that has not moved still has its initial states, and the derivatives of its states are zero.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,

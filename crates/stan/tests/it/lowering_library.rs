@@ -93,7 +93,7 @@ fn compare(model: &BoundModel) -> Result<(), String> {
         };
         let lowered = lower(model, options).map_err(|e| e.to_string())?;
         let mut graph = lowered.graph;
-        jensen_graph::verify::verify(&graph)?;
+        jensen_graph::verify::verify(&graph).map_err(|e| e.to_string())?;
         let output = graph.outputs()[0];
         let z = graph.input_node(0);
         let gradient = graph.gradient(output, &[z])[0];
