@@ -319,8 +319,8 @@ def held(fit, truth):
 
 def measure(binary, name, simulations, seed):
     found, refused, errors, plain = {}, [], [], []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
         for number in range(simulations):
             rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             one = MODELS[name](rng, folder)

@@ -4,7 +4,7 @@
 //! location-scale likelihood as (y − centre)/scale, and covariates in standard deviations from their means. It converts
 //! results to the units of the table. To convert a bound, it subtracts the logarithm of the scale once per row.
 
-use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
+use jensen_latent::prior::{Assembled, Level, Pin, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
 use jensen_math::sum::pairwise_sum;
 
@@ -157,7 +157,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
             }
         }
         for (part, pin) in assembled.pins().iter().enumerate() {
-            let Some((direction, moves)) = pin.as_ref().and_then(|pin| pin.level.as_ref()) else {
+            let Some(Pin { direction, shift }) = pin else {
                 continue;
             };
             let from = pieces[part].latents.start;
@@ -165,7 +165,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
                 .map(|(i, u)| (at(from + i), -measure.scale * u))
                 .collect();
             if absorbs != Some(part) {
-                add.extend(level.iter().map(|l| (at(*l), measure.scale * moves)));
+                add.extend(level.iter().map(|l| (at(*l), measure.scale * shift)));
             }
             let read = |from: usize| -> Vec<(usize, f64)> {
                 let nodes = direction.iter().enumerate();
