@@ -19,6 +19,9 @@ use crate::Error;
 /// The bytes of the process before a fit, measured.
 const PROCESS: u64 = 32 << 20;
 
+/// The bytes of a cell of the table, measured on numbers with six digits: its text, and the number.
+const CELL: u64 = 18;
+
 /// The measured number of square matrices that a fit of a Gaussian process has in memory at once. The first index is
 /// whether hyperparameters are learnt, and the second is whether rows share an input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
@@ -56,6 +59,8 @@ pub struct TableModel {
     notes: Vec<String>,
     inputs: Vec<(String, Vec<f64>)>,
     columns: Dense,
+    /// The number of cells of the table.
+    cells: usize,
 }
 
 impl TableModel {
@@ -161,6 +166,7 @@ impl TableModel {
             notes,
             inputs,
             columns,
+            cells: table.columns().len() * values.len(),
         })
     }
 
@@ -277,7 +283,8 @@ impl TableModel {
                 (8 * matrices * size * size, size)
             }
         };
-        Ok(PROCESS + model + 8 * points * (4 * latents + 6 * rows))
+        let table = CELL * self.cells as u64;
+        Ok(PROCESS + table + model + 8 * points * (4 * latents + 6 * rows))
     }
 
     /// Returns notes for the user.

@@ -32,6 +32,9 @@ pub(crate) enum Geometry {
 /// For more independent latent variables than this, a sparse design makes their precision sparse.
 const MANY: usize = 512;
 
+/// Measured number of matrices with the shape of a dense design that a fit has in memory at once.
+const DESIGNS: u64 = 3;
+
 /// Returns whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian
 /// process repeat, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
@@ -55,7 +58,13 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
         }
         // Σ, the factor, its inverse and two work matrices.
         Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
-        Covariance::Diagonal(_) => Ok(8 * 5 * latents.min(n) * latents.min(n)),
+        Covariance::Diagonal(_) => {
+            let designs = match model.design {
+                Design::Dense(_) => DESIGNS * n * latents,
+                _ => 0,
+            };
+            Ok(8 * (5 * latents.min(n) * latents.min(n) + designs))
+        }
     }
 }
 
