@@ -37,6 +37,9 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                 Reader::Inputs(columns) if columns.len() == 1 => {
                     drawn.extend(inputs(model, known, &columns[0].column, copy));
                 }
+                Reader::Basis(basis) if basis.inputs.len() == 1 => {
+                    drawn.extend(inputs(model, known, &basis.inputs[0].column, copy));
+                }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {
                         // The first row of the heat map is drawn at the bottom.

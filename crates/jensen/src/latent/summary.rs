@@ -11,6 +11,10 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
+/// The largest error of basis functions as a share of the variance of their process. It changes standard deviations by
+/// about 5 %.
+const TRUNCATION: f64 = 0.1;
+
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
@@ -212,7 +216,9 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     let effect = |p: &&Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let others = pieces
         .iter()
-        .filter(|p| !effect(p) && p.latents.len() <= LISTED);
+        // Coefficients of functions mean nothing alone.
+        .filter(|p| !effect(p) && !matches!(p.reader, Reader::Basis(_)))
+        .filter(|p| p.latents.len() <= LISTED);
     for piece in pieces.iter().filter(effect).chain(others) {
         for (l, label) in piece.latents.clone().zip(labels(piece)) {
             for k in 0..times {
@@ -284,6 +290,38 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
     ))
 }
 
+/// Returns the reasons to distrust basis functions that do not represent their process.
+fn truncated(made: &Made<'_>) -> Vec<Reason> {
+    let assembled = made.model.assembled();
+    let at_mode = assembled.truncation(&made.learnt.theta).unwrap_or_default();
+    // The mean over the hyperparameters' posterior.
+    let mut errors = vec![0.0; at_mode.len()];
+    for point in &made.learnt.points {
+        let found = assembled.truncation(&point.theta).unwrap_or_default();
+        for (sum, (_, own)) in errors.iter_mut().zip(&found) {
+            *sum += point.weight * own.error;
+        }
+    }
+    (at_mode.iter().zip(errors))
+        .filter(|(_, error)| *error > TRUNCATION)
+        .map(|((name, own), error)| {
+            let (counts, boundary) = &own.advice;
+            let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+            let counts = match counts.as_slice() {
+                [one] => one.clone(),
+                several => format!("({})", several.join(", ")),
+            };
+            Reason::new(
+                format!(
+                    "the basis functions of `{name}` change covariances by up to {:.0} % of the variance",
+                    100.0 * error
+                ),
+                format!("Use other functions: basis={counts}, boundary={boundary}."),
+            )
+        })
+        .collect()
+}
+
 /// Returns the evidence for the verdict on a fit.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
@@ -346,7 +384,9 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }
-    (looseness(made).into_iter().chain(behind(made)))
+    (looseness(made).into_iter())
+        .chain(truncated(made))
+        .chain(behind(made))
         .for_each(|reason| evidence.against.against(reason));
     evidence
 }

@@ -146,6 +146,7 @@ impl TableModel {
         for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
             let column = match &piece.reader {
                 Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
+                Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
                 Reader::At(Index::Line { column, .. }) => column,
                 _ => continue,
             };
@@ -227,6 +228,7 @@ impl TableModel {
             _ if !piece.is_plain() => false,
             Reader::Common => true,
             Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
+            Reader::Basis(basis) => basis.inputs.len() == 1 && basis.inputs[0].column == *name,
             Reader::At(Index::Line { column, .. }) => column == name,
             _ => false,
         };

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jensen::data::Table;
+use jensen::data::{Cells, Column, Table};
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
 use jensen::run::Silent;
@@ -286,4 +286,43 @@ fn units_are_only_units() {
             }
         }
     }
+}
+
+/// Basis functions give the posterior of the process that they approximate, and a fit whose functions cannot resolve
+/// the lengthscale is not trusted.
+#[test]
+fn basis_functions_agree_with_the_process() {
+    let n = 200;
+    let x: Vec<f64> = (0..n)
+        .map(|i| 10.0 * (f64::from(i) * 0.754_877_666).fract())
+        .collect();
+    let y: Vec<f64> = (x.iter().enumerate())
+        .map(|(i, x)| (1.3 * x).sin() + 0.6 * ((i as f64 * 0.569_840_291).fract() - 0.5))
+        .collect();
+    let columns =
+        [("x", x), ("y", y)].map(|(name, values)| Column::new(name, Cells::Numbers(values)));
+    let table = Table::new("memory", columns.into()).unwrap();
+    let fit = |prior: &str| {
+        let request = LatentRequest {
+            prior: Some(prior.to_owned()),
+            ..LatentRequest::default()
+        };
+        fitted(request, &table)
+    };
+    let (exact, own) = (fit("gp(rbf, on=x)"), fit("hsgp(rbf, on=x)"));
+    assert!(own.judgement.trusted, "{:?}", own.judgement);
+    // The difference of the evidence in nats, and of medians in their standard deviations.
+    let evidence = own.evidence.unwrap() - exact.evidence.unwrap();
+    assert!(evidence.abs() < 0.02, "{evidence}");
+    for (a, b) in exact.hyperparameters.iter().zip(&own.hyperparameters) {
+        let (short, sd) = (a.name.replace("gp.", "hsgp."), a.sd.unwrap());
+        assert_eq!(short, b.name);
+        assert!((a.value - b.value).abs() < 0.03 * sd, "{a:?} {b:?}");
+    }
+    let few = fit("hsgp(rbf, on=x, basis=8)");
+    let said = few.judgement.warnings.join("\n");
+    assert!(
+        !few.judgement.trusted && said.contains("change covariances by up to"),
+        "{said}"
+    );
 }

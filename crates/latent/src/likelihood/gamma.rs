@@ -44,7 +44,7 @@ pub(super) fn site(shape: f64, y: f64) -> Convex {
     Convex::Exponential {
         a: -shape,
         rate: shape * y,
-        sign: -1.0,
+        slope: -1.0,
         c: lgamma(shape) - shape * shape.ln() - (shape - 1.0) * y.ln(),
     }
 }

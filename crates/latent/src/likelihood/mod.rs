@@ -7,9 +7,10 @@
 //! | file | y given η |
 //! | --- | --- |
 //! | `gaussian`, `student_t` | numbers around η |
-//! | `poisson`, `negative_binomial` | counts with mean exposure · e^η |
+//! | `poisson`, `negative_binomial`, `zero_inflated_poisson` | counts with mean exposure · e^η |
 //! | `bernoulli`, `binomial`, `probit` | one or several binary outcomes |
-//! | `gamma`, `exponential` | positive numbers with mean e^η |
+//! | `gamma`, `exponential`, `lognormal`, `weibull` | positive numbers with mean e^η |
+//! | `beta` | shares between 0 and 1 |
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
 //! | `row` | the fields of a row |
@@ -17,10 +18,12 @@
 //! | `words` | the parser of likelihoods in text form |
 
 mod bernoulli;
+mod beta;
 mod binomial;
 mod exponential;
 mod gamma;
 mod gaussian;
+mod lognormal;
 mod multinomial;
 mod negative_binomial;
 mod poisson;
@@ -29,7 +32,9 @@ mod quantiles;
 mod row;
 mod stochastic_volatility;
 mod student_t;
+mod weibull;
 mod words;
+mod zero_inflated_poisson;
 
 pub use quantiles::Predictive;
 pub(crate) use row::{Fitted, Form, LikelihoodRow};
@@ -49,6 +54,10 @@ static ROWS: &[&LikelihoodRow] = &[
     &multinomial::ROW,
     &probit::ROW,
     &student_t::ROW,
+    &lognormal::ROW,
+    &weibull::ROW,
+    &beta::ROW,
+    &zero_inflated_poisson::ROW,
 ];
 
 const MOST: usize = 2;
@@ -225,6 +234,8 @@ impl Likelihood {
 
 #[cfg(test)]
 mod tests {
+    use jensen_math::special::inv_logit;
+
     use super::*;
     use crate::site::Sites;
     use crate::{Covariance, Design, LatentModel, Structure};
@@ -284,12 +295,20 @@ mod tests {
                     Response::Binary => 1,
                     Response::Trials => 7,
                     Response::Count => 2000,
-                    Response::Number | Response::Positive => {
-                        let positive = likelihood.response() == Response::Positive;
-                        let (step, from) = (1e-3, if positive { 0.0 } else { -60.0 });
-                        let points = ((60.0 - from) / step) as usize;
-                        let at = |i: usize| from + (i as f64 + 0.5) * step;
-                        let total: f64 = (0..points).map(|i| step * p(at(i))).sum();
+                    Response::Number | Response::Positive | Response::Share => {
+                        let (step, from, to) = (1e-3, -60.0, 34.0);
+                        let points = ((to - from) / step) as usize;
+                        // In a coordinate in which each density falls at both ends.
+                        let part = |i: usize| {
+                            let x = from + (i as f64 + 0.5) * step;
+                            let (y, slope) = match likelihood.response() {
+                                Response::Positive => (x.exp(), x.exp()),
+                                Response::Share => (inv_logit(x), inv_logit(x) * inv_logit(-x)),
+                                _ => (x, 1.0),
+                            };
+                            step * slope * p(y)
+                        };
+                        let total: f64 = (0..points).map(part).sum();
                         assert!((total - 1.0).abs() < 1e-5, "{likelihood} {total}");
                         continue;
                     }
@@ -310,7 +329,7 @@ mod tests {
     /// With variance zero, every bound is −log p, and its derivative with respect to the mean is that of −log p.
     #[test]
     fn forms_are_the_densities() {
-        let responses = [0.0, 1.0, 2.0, 5.0, 0.7, -1.3];
+        let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];
         for likelihood in all().filter(|l| l.categories().is_none()) {
             let response: Vec<f64> = (responses.into_iter())
                 .filter(|y| likelihood.refuses(*y, 7.0).is_none())

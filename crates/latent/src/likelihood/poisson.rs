@@ -27,7 +27,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
             Convex::Exponential {
                 a: y,
                 rate,
-                sign: 1.0,
+                slope: 1.0,
                 // p(y) also contains e^y with the exposure e, hence −y log e.
                 c: lgamma(y + 1.0) - y * rate.ln(),
             }

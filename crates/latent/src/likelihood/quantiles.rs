@@ -124,13 +124,18 @@ impl Predictive {
     /// is halved (Illinois).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
-        let positive = self.likelihood.response() == Response::Positive;
+        let positive = self.likelihood.response() != Response::Number;
         // The first bracket matters little, because it doubles.
         let mean = self.likelihood.mean(self.mean).abs();
         let (centre, scale) = match positive {
             true => (0.0, mean),
             false => (self.mean, self.sd.max(1e-3 * mean).max(1e-6)),
         };
+        let tiny = CLOSE * 1e-3 * scale;
+        if positive && excess(tiny) > 0.0 {
+            // Distributions with a pole at 0 may have most of their mass below this number.
+            return logarithmic(excess, tiny);
+        }
         let low = if positive { 0.0 } else { centre - scale };
         let (mut low, mut high) = (low, centre + scale);
         let mut width = scale;
@@ -163,12 +168,25 @@ impl Predictive {
                 above *= if side == -1 { 0.5 } else { 1.0 };
                 side = -1;
             }
-            if high - low <= CLOSE * ((y - centre).abs() + 1e-3 * scale) {
+            if high - low <= CLOSE * (y - centre).abs() + tiny {
                 break;
             }
         }
         0.5 * (low + high)
     }
+}
+
+/// Finds the positive zero of an increasing function below `high` by bisection of the logarithm.
+fn logarithmic(excess: impl Fn(f64) -> f64, high: f64) -> f64 {
+    let (mut low, mut high) = (f64::MIN_POSITIVE.ln(), high.ln());
+    while high - low > CLOSE {
+        let middle = 0.5 * (low + high);
+        match excess(middle.exp()) > 0.0 {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    (0.5 * (low + high)).exp()
 }
 
 /// Computes the expectation of a monotone function of a standard normal variable.

@@ -71,6 +71,34 @@ pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
     },
 };
 
+/// The prior of the variance of a logarithm.
+pub(super) const LOG_VARIANCE: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: 0.5 },
+    usual: PriorDensity::Power {
+        rate: RATE,
+        power: 0.5,
+    },
+};
+
+/// The prior of the shape of a Weibull distribution. The logarithm of an observation has a standard deviation of
+/// 1.28/shape.
+pub(super) const SHAPE: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: -1.0 },
+    usual: PriorDensity::Power {
+        rate: RATE,
+        power: -1.0,
+    },
+};
+
+/// The prior of the odds of a surplus zero. It makes the probability of a surplus zero about uniform.
+pub(super) const ODDS: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: 1.0 },
+    usual: PriorDensity::LogNormal { mean: 0.0, sd: 1.5 },
+};
+
 /// The prior of Juárez and Steel 2010.
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
@@ -88,6 +116,8 @@ pub enum Response {
     Number,
     /// A positive number.
     Positive,
+    /// A number between 0 and 1, without both.
+    Share,
     /// A count 0, 1, 2, ….
     Count,
     /// A count of at most the number of trials.
@@ -104,6 +134,7 @@ impl Response {
         let (inside, domain) = match self {
             Self::Number => (y.is_finite(), "a finite number".to_owned()),
             Self::Positive => (y > 0.0 && y.is_finite(), "a positive number".to_owned()),
+            Self::Share => (y > 0.0 && y < 1.0, "a number between 0 and 1".to_owned()),
             Self::Count => (whole && y.is_finite(), "a count 0, 1, 2, …".to_owned()),
             Self::Trials => (
                 whole && y <= trials && trials == trials.floor(),

@@ -33,7 +33,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
             _ => Convex::Exponential {
                 a: -0.5,
                 rate: 0.5 * y * y,
-                sign: -1.0,
+                slope: -1.0,
                 c: HALF_LOG_TWO_PI,
             },
         })

@@ -16,6 +16,7 @@ use super::pin::{Pin, hold};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
+use super::spectral::Truncation;
 use super::stack::{Block, Stack};
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
@@ -154,9 +155,13 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
             return Err(known.error(
                 &call.name.span,
                 format!(
-                    "`{name}` is a field with a sparse precision, which cannot be in one sum with `gp` or \
+                    "`{name}` {}, which cannot be in one sum with `gp` or \
                      `covariance`; use `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a \
-                     field (`rw2`, `ar1`, `grid`) instead of the process"
+                     field (`rw2`, `ar1`, `grid`) or `hsgp` instead of the process",
+                    match name {
+                        "hsgp" => "has basis functions",
+                        _ => "is a field with a sparse precision",
+                    }
                 ),
             ));
         }
@@ -268,6 +273,7 @@ fn make_stack(
                 count: count(&building.piece.reader, rows.len()),
                 variance,
             },
+            Body::Spectral(spectral) => Block::Spectral(spectral),
             Body::Kernel { .. } => unreachable!("kernels make a process"),
         };
         building.piece.latents = at..at + part.len();
@@ -288,6 +294,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Covariates(list) => list.len(),
         Reader::Common => 1,
         Reader::Inputs(columns) => columns.len(),
+        Reader::Basis(basis) => basis.len(),
         Reader::Given { root, .. } => root.rows,
     }
 }
@@ -343,6 +350,23 @@ impl Assembled {
         Ok(out)
     }
 
+    /// Returns the errors at θ of parts that approximate a process by basis functions, with the names of the parts.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub fn truncation(&self, theta: &[f64]) -> Result<Vec<(&str, Truncation)>, Error> {
+        let Kind::Stack { stack, .. } = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let each = self.pieces.iter().zip(stack.split(theta)?);
+        each.filter_map(|(piece, (part, own))| match part {
+            Block::Spectral(spectral) => Some((piece, spectral, own)),
+            _ => None,
+        })
+        .map(|(piece, spectral, own)| Ok((piece.name.as_str(), spectral.truncation(own)?)))
+        .collect()
+    }
+
     /// Returns the graphs of parts that have one, with the names of the parts.
     pub fn graphs(&self) -> &[(String, Graph)] {
         &self.graphs
@@ -378,7 +402,7 @@ impl Assembled {
         plain(&|piece, _| piece.reader == Reader::Common).or_else(|| {
             plain(&|_, part| match part {
                 Block::Field(field) => field.flat().is_some(),
-                Block::Independent { .. } => false,
+                Block::Independent { .. } | Block::Spectral(_) => false,
             })
         })
     }
@@ -388,7 +412,7 @@ impl Assembled {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
                 Block::Field(field) => field.read(),
-                Block::Independent { count, .. } => *count,
+                block => block.len(),
             },
             Kind::Process { .. } => 0,
         }
@@ -399,6 +423,7 @@ impl Assembled {
         fn of_piece(piece: &Piece) -> impl Iterator<Item = &Covariate> {
             let read: &[Covariate] = match &piece.reader {
                 Reader::Covariates(list) | Reader::Inputs(list) => list,
+                Reader::Basis(basis) => &basis.inputs,
                 _ => &[],
             };
             read.iter().chain(piece.factors.iter().flatten())

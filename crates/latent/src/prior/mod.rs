@@ -5,6 +5,8 @@
 //! | `setting` | hyperparameters, fixed or free |
 //! | `kernel` | the table of covariance functions: values and derivatives |
 //! | `gp` | Gaussian processes: sums of products of covariance functions |
+//! | `spectral` | Gaussian processes by basis functions: variances of the coefficients |
+//! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
 //! | `correlated` | correlated effects of groups |
@@ -23,6 +25,7 @@
 //! | `assemble` | the prior and the design for a text and a table |
 
 mod assemble;
+mod basis;
 mod by;
 mod columns;
 mod correlated;
@@ -38,11 +41,13 @@ mod replicated;
 mod scaling;
 mod setting;
 mod spec;
+mod spectral;
 mod stack;
 mod term;
 mod terms;
 
 pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
+pub use basis::Basis;
 pub use by::Factors;
 pub use correlated::Derived;
 pub use distribution::Distribution;
@@ -56,5 +61,6 @@ pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
+pub use spectral::{Spectral, Truncation};
 pub use stack::{Block, Stack};
 pub use terms::{DEVIATION, TERMS, Term};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::basis::Basis;
 use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
@@ -20,6 +21,8 @@ pub enum Reader {
     Common,
     /// The coordinates of the row locate the variable.
     Inputs(Vec<Covariate>),
+    /// The variables are coefficients of functions of the coordinates.
+    Basis(Basis),
     /// The row selects a row of a matrix R, and RRᵀ is the covariance.
     Given {
         /// The mapping to the rows of R.
@@ -84,6 +87,7 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
+        Reader::Basis(_) => unreachable!("a process has kernels"),
         Reader::Given { index, root } => {
             let found = index.find(source, rows)?;
             Dense::from_fn(rows.len(), root.cols, |i, j| {
@@ -126,6 +130,7 @@ pub(super) fn design(
                 None => Columns::Index(index.positions(source, rows)?),
             },
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
+            Reader::Basis(basis) => Columns::Values(basis.values(source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
                 unreachable!("only processes have inputs")
@@ -200,26 +205,38 @@ pub(super) fn design(
     Ok((Design::Sparse(sparse), fresh))
 }
 
-/// Returns the design of covariates and common levels. The result is `None` for other parts, and for a single level,
-/// for which an index costs less.
+/// Returns the design of covariates, basis functions and common levels. The result is `None` for other parts, and for a
+/// single level, for which an index costs less.
 fn dense(
     pieces: &[Piece],
     source: &dyn Source,
     rows: &[usize],
     latents: usize,
 ) -> Result<Option<Dense>, String> {
-    let plain =
-        |p: &Piece| p.is_plain() && matches!(p.reader, Reader::Covariates(_) | Reader::Common);
-    let level = matches!(pieces, [only] if only.reader == Reader::Common);
-    if level || !pieces.iter().all(plain) {
+    let full = |p: &Piece| {
+        matches!(
+            p.reader,
+            Reader::Covariates(_) | Reader::Basis(_) | Reader::Common
+        )
+    };
+    let level = matches!(pieces, [only] if only.reader == Reader::Common && only.is_plain());
+    if level || !pieces.iter().all(full) {
         return Ok(None);
     }
     let mut out = Dense::zeros(rows.len(), latents);
     for piece in pieces {
         let range = piece.latents.start * rows.len()..piece.latents.end * rows.len();
+        let own = &mut out.data[range];
         match &piece.reader {
-            Reader::Covariates(list) => fill(list, source, rows, &mut out.data[range])?,
-            _ => out.data[range].fill(1.0),
+            Reader::Covariates(list) => fill(list, source, rows, own)?,
+            Reader::Basis(basis) => own.copy_from_slice(&basis.values(source, rows)?.data),
+            _ => own.fill(1.0),
+        }
+        // Only `iid` has several factors.
+        for factor in by::values(&piece.factors, source, rows)?.iter().flatten() {
+            for column in own.chunks_mut(rows.len().max(1)) {
+                column.iter_mut().zip(factor).for_each(|(x, f)| *x *= f);
+            }
         }
     }
     Ok(Some(out))

@@ -4,6 +4,7 @@
 use super::field::Field;
 use super::pin::Pin;
 use super::setting::{self, Setting};
+use super::spectral::Spectral;
 use crate::{
     Covariance, CovarianceSensitivity, Dense, Error, Parameter, Precision, Prior, Sensitivity,
     Sparse, Structure,
@@ -21,6 +22,8 @@ pub enum Block {
         /// The common variance.
         variance: Setting,
     },
+    /// Independent coefficients of basis functions.
+    Spectral(Spectral),
 }
 
 impl Block {
@@ -29,6 +32,7 @@ impl Block {
         match self {
             Self::Field(field) => field.len(),
             Self::Independent { count, .. } => *count,
+            Self::Spectral(spectral) => spectral.len(),
         }
     }
 
@@ -41,6 +45,7 @@ impl Block {
         match self {
             Self::Field(field) => field.settings(),
             Self::Independent { variance, .. } => std::slice::from_ref(variance),
+            Self::Spectral(spectral) => spectral.settings(),
         }
     }
 
@@ -49,16 +54,16 @@ impl Block {
     }
 
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
-        match self {
-            Self::Field(field) => field.structure(theta),
-            Self::Independent { count, variance } => {
-                let value = setting::values(std::slice::from_ref(variance), theta)?[0];
-                Ok(Structure {
-                    mean: vec![0.0; *count],
-                    covariance: Covariance::Diagonal(vec![value; *count]),
-                })
-            }
-        }
+        let values = setting::values(self.settings(), theta)?;
+        let variances = match self {
+            Self::Field(field) => return field.structure(theta),
+            Self::Independent { count, .. } => vec![values[0]; *count],
+            Self::Spectral(spectral) => spectral.variances(&values),
+        };
+        Ok(Structure {
+            mean: vec![0.0; variances.len()],
+            covariance: Covariance::Diagonal(variances),
+        })
     }
 }
 
@@ -83,7 +88,7 @@ impl Stack {
         let fields = || {
             parts.iter().filter_map(|p| match p {
                 Block::Field(field) => Some(field),
-                Block::Independent { .. } => None,
+                Block::Independent { .. } | Block::Spectral(_) => None,
             })
         };
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
@@ -157,6 +162,7 @@ impl Stack {
             let root = match part {
                 Block::Field(field) => field.new_group(&values),
                 Block::Independent { .. } => Some(Dense::from_fn(1, 1, |_, _| values[0].sqrt())),
+                Block::Spectral(_) => None,
             };
             Ok(root.unwrap_or_else(|| Dense::zeros(0, 0)))
         })
@@ -168,7 +174,10 @@ impl Stack {
         setting::values(own.settings(), theta)
     }
 
-    fn split<'a>(&'a self, theta: &'a [f64]) -> Result<Vec<(&'a Block, &'a [f64])>, Error> {
+    pub(super) fn split<'a>(
+        &'a self,
+        theta: &'a [f64],
+    ) -> Result<Vec<(&'a Block, &'a [f64])>, Error> {
         let mut rest = theta;
         let mut parts = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
@@ -222,7 +231,9 @@ impl Prior for Stack {
             latent = latents.end;
             match (&sensitivity.covariance, &at.covariance) {
                 (CovarianceSensitivity::Diagonal(g), _) => {
-                    if !own.is_empty() {
+                    if let Block::Spectral(spectral) = part {
+                        out.extend(spectral.gradient(own, |l, v| g[latents.start + l] * v));
+                    } else if !own.is_empty() {
                         out.push(g[latents].iter().sum());
                     }
                 }
@@ -257,6 +268,10 @@ impl Prior for Stack {
                                 );
                             }
                         }
+                        // The precision and its logarithm fall as the variance rises.
+                        Block::Spectral(spectral) => out.extend(
+                            spectral.gradient(own, |l, v| -entries[l] / v - log_determinant),
+                        ),
                     }
                 }
                 _ => out.extend(own.iter().map(|_| f64::NAN)),

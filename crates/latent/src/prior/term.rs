@@ -8,10 +8,11 @@ use super::distribution::Distribution;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
 use super::inputs::{Between, Covariate, Index, Source, Units, complete, complete_words};
-use super::kernel::Shape;
+use super::kernel::{KernelRow, Shape};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
+use super::spectral::Spectral;
 use super::terms::Known;
 use crate::linear::narrow::root_of;
 use crate::model::symmetric;
@@ -46,6 +47,7 @@ pub(super) enum Body {
     },
     Field(Field),
     Independent(Setting),
+    Spectral(Spectral),
 }
 
 pub(super) struct Builder<'a, 's> {
@@ -75,6 +77,7 @@ impl Builder<'_, '_> {
         }
         let (reader, body) = match known.term.name {
             "gp" => self.gp(notes)?,
+            "hsgp" => self.hsgp(notes)?,
             "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;
@@ -126,7 +129,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn setting(&self, name: &str, from_data: Option<f64>) -> Result<Setting, SpecError> {
+    pub(super) fn setting(&self, name: &str, from_data: Option<f64>) -> Result<Setting, SpecError> {
         let effect = self.unit(&self.by[0]);
         let unit = effect.powf(self.known.hyper(name)?.power);
         self.known.setting(name, &self.label, from_data, unit)
@@ -194,22 +197,32 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn gp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
+    /// The kernel of a process, among those offered.
+    pub(super) fn kernel(
+        &self,
+        offered: impl Fn(&KernelRow) -> bool,
+    ) -> Result<&'static KernelRow, SpecError> {
         let known = self.known;
         known.at_most(1)?;
         let words = known.words();
         let Some(kernel) = words.first() else {
-            return Err(known.misused("`gp` needs a kernel"));
+            return Err(known.misused(&format!("`{}` needs a kernel", known.term.name)));
         };
-        let names: Vec<&str> = Shape::TABLE.iter().map(|row| row.name).collect();
-        let Some(row) = Shape::TABLE.iter().find(|row| row.name == kernel.text) else {
+        let rows = || Shape::TABLE.iter().filter(|row| offered(row));
+        rows().find(|row| row.name == kernel.text).ok_or_else(|| {
+            let names: Vec<&str> = rows().map(|row| row.name).collect();
             let message = format!(
                 "there is no kernel `{}`; choose one of {}",
                 kernel.text,
                 names.join(", ")
             );
-            return Err(known.error(&kernel.span, message));
-        };
+            known.error(&kernel.span, message)
+        })
+    }
+
+    fn gp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
+        let known = self.known;
+        let row = self.kernel(|_| true)?;
         let mut inputs = self.inputs(notes)?;
         for key in ["ard", "lengthscale"] {
             let named = known.named(key).map(|n| &n.key.span);

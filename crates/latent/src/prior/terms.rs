@@ -112,7 +112,7 @@ const LINE: &[&str] = &["on", "from", "to", "step"];
 const EVERY: [&str; 1] = ["by"];
 
 /// All terms.
-pub const TERMS: [Term; 12] = [
+pub const TERMS: [Term; 13] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -121,6 +121,16 @@ pub const TERMS: [Term; 12] = [
                   per column) at each column's standard deviation times the root of their number; the variance \
                   starts at 1 and is 1 in the later factors of a product.",
         keys: &["on"],
+        flags: &["ard"],
+        parameters: &[length("lengthscale", 1.0), VARIANCE],
+    },
+    Term {
+        name: "hsgp",
+        usage: "hsgp(KERNEL[, ard][, on=COLUMNS][, basis=m][, boundary=c][, lengthscale=ℓ][, variance=v])",
+        meaning: "Gaussian process on one to three columns by basis functions, for many rows; KERNEL is rbf, \
+                  matern32 or matern52. There are m functions along each column, on a box c times as wide as \
+                  the rows' range.",
+        keys: &["on", "basis", "boundary"],
         flags: &["ard"],
         parameters: &[length("lengthscale", 1.0), VARIANCE],
     },

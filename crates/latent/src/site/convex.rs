@@ -6,7 +6,7 @@
 //!
 //! | family | f(m, v) | λ(α) | φ(α) |
 //! | --- | --- | --- | --- |
-//! | exponential | −a m + e exp(s m + v/2) + c, s = ±1 | s (α + a) > 0 | λ (log(λ/e) − 1) − c |
+//! | exponential | −a m + e exp(s m + s²v/2) + c | s (α + a) > 0 | E (log(E/e) − 1) − c, E = λ/s² |
 //! | logistic, log bound | −y (m−t) + n log(1 + exp(m−t+v/2)) + c | n p, p = (α + y)/n ∈ (0, 1) | α t + n H(p) − c |
 //! | logistic, tilted bound | min over ω of −y (m−t) + n [½ω²v + log(1 + exp(m−t+(1−2ω)v/2))] + c | n p (1−p) | α t + n H(p) − c |
 //! | logistic, Böhning bound | min over ψ of its quadratic: −y (m−t) + n [log(1 + exp(m−t)) + v/8] + c | n/4 | α t + n H(p) − c |
@@ -32,7 +32,7 @@ pub(crate) enum Convex {
     Exponential {
         a: f64,
         rate: f64,
-        sign: f64,
+        slope: f64,
         c: f64,
     },
     Logistic {
@@ -86,7 +86,7 @@ const FIXED: f64 = 1e100;
 impl Convex {
     pub(crate) fn domain(&self) -> (f64, f64) {
         match *self {
-            Self::Exponential { a, sign, .. } if sign > 0.0 => (-a, f64::INFINITY),
+            Self::Exponential { a, slope, .. } if slope > 0.0 => (-a, f64::INFINITY),
             Self::Exponential { a, .. } => (f64::NEG_INFINITY, -a),
             Self::Logistic { y, n, .. } => (-y, n - y),
             Self::Quadratic { .. } => (f64::NEG_INFINITY, f64::INFINITY),
@@ -100,15 +100,16 @@ impl Convex {
 
     pub(crate) fn curve(&self, alpha: f64) -> Curve {
         match *self {
-            Self::Exponential { a, rate, sign, c } => {
-                let lambda = sign * (alpha + a);
-                let log = (lambda / rate).ln();
+            Self::Exponential { a, rate, slope, c } => {
+                let mean = (alpha + a) / slope;
+                let log = (mean / rate).ln();
+                let lambda = slope * slope * mean;
                 Curve {
                     lambda,
-                    lambda1: sign,
+                    lambda1: slope,
                     lambda2: 0.0,
-                    phi: lambda * (log - 1.0) - c,
-                    phi1: sign * log,
+                    phi: mean * (log - 1.0) - c,
+                    phi1: log / slope,
                     phi2: 1.0 / lambda,
                 }
             }
@@ -154,15 +155,15 @@ impl Convex {
         }
     }
 
-    /// Computes the α with `φ′(α) = slope`. If rounding puts it at an end of the domain, it moves inside.
-    fn at_slope(&self, slope: f64) -> f64 {
+    /// Computes the α with `φ′(α) = wanted`. If rounding puts it at an end of the domain, it moves inside.
+    fn at_slope(&self, wanted: f64) -> f64 {
         match *self {
-            Self::Exponential { a, rate, sign, .. } => {
-                let lambda = (rate * (sign * slope).exp()).max(f64::MIN_POSITIVE);
-                inside(sign * lambda - a, self.domain())
+            Self::Exponential { a, rate, slope, .. } => {
+                let mean = (rate * (slope * wanted).exp()).max(f64::MIN_POSITIVE);
+                inside(slope * mean - a, self.domain())
             }
             Self::Logistic { y, n, shift, .. } => {
-                let x = slope - shift;
+                let x = wanted - shift;
                 // The computation from the nearer end avoids cancellation.
                 let alpha = if x <= 0.0 {
                     n * inv_logit(x) - y
@@ -171,14 +172,14 @@ impl Convex {
                 };
                 inside(alpha, self.domain())
             }
-            Self::Quadratic { a, b, .. } => a * slope + b,
+            Self::Quadratic { a, b, .. } => a * wanted + b,
             Self::Linear { a, .. } => -a,
         }
     }
 
     pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
         let slope = match *self {
-            Self::Exponential { sign, .. } => m + 0.5 * sign * v,
+            Self::Exponential { slope, .. } => m + 0.5 * slope * v,
             Self::Logistic { bound, shift, .. } => match bound {
                 LogisticBound::Log => m + 0.5 * v,
                 LogisticBound::Tilted => shift + tilted_logit(m - shift, v),
@@ -195,8 +196,8 @@ impl Convex {
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
-            Self::Exponential { sign, .. } if sign * step > 1.0 => {
-                self.at_slope(at.phi1 + sign * (1.0 + (sign * step).ln()))
+            Self::Exponential { slope, .. } if slope * step > 1.0 => {
+                self.at_slope(at.phi1 + (1.0 + (slope * step).ln()) / slope)
             }
             Self::Exponential { .. } | Self::Logistic { .. } => self.at_slope(at.phi1 + step),
             Self::Quadratic { .. } => alpha + d,
@@ -206,12 +207,12 @@ impl Convex {
 
     pub(crate) fn value(&self, m: f64, v: f64) -> Value {
         match *self {
-            Self::Exponential { a, rate, sign, c } => {
-                let mean = rate * (sign * m + 0.5 * v).exp();
+            Self::Exponential { a, rate, slope, c } => {
+                let mean = rate * (slope * m + 0.5 * slope * slope * v).exp();
                 Value {
                     f: mean - a * m + c,
-                    by_mean: sign * mean - a,
-                    by_variance: 0.5 * mean,
+                    by_mean: slope * mean - a,
+                    by_variance: 0.5 * slope * slope * mean,
                 }
             }
             Self::Logistic {
@@ -258,10 +259,10 @@ impl Convex {
     /// form without cancellation if there is one.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
-            Self::Exponential { a, rate, sign, .. } => {
-                let lambda = sign * (alpha + a);
-                let delta = sign * m + 0.5 * v - (lambda / rate).ln();
-                lambda * expm1_minus(delta)
+            Self::Exponential { a, rate, slope, .. } => {
+                let mean = (alpha + a) / slope;
+                let delta = slope * m + 0.5 * slope * slope * v - (mean / rate).ln();
+                mean * expm1_minus(delta)
             }
             Self::Logistic {
                 bound: LogisticBound::Log | LogisticBound::Bohning,
@@ -300,7 +301,7 @@ impl Convex {
     /// Returns a rough α that depends only on the response and is well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
-            Self::Exponential { sign, .. } if sign > 0.0 => 0.5,
+            Self::Exponential { slope, .. } if slope > 0.0 => 0.5,
             Self::Exponential { .. } | Self::Quadratic { .. } => 0.0,
             Self::Logistic { y, n, .. } => n * (y + 0.5) / (n + 1.0) - y,
             Self::Linear { a, .. } => -a,
@@ -354,19 +355,19 @@ mod tests {
             Convex::Exponential {
                 a: 3.0,
                 rate: 1.7,
-                sign: 1.0,
+                slope: 1.0,
                 c: 1.2,
             },
             Convex::Exponential {
                 a: 0.0,
                 rate: 0.4,
-                sign: 1.0,
+                slope: 1.0,
                 c: 0.0,
             },
             Convex::Exponential {
                 a: -0.5,
                 rate: 0.8,
-                sign: -1.0,
+                slope: -1.2,
                 c: 0.9,
             },
             Convex::Quadratic {

@@ -260,6 +260,8 @@ mod tests {
             (Likelihood::probit(), 0.0),
             (Likelihood::student_t(4.0, 0.5), 1.2),
             (Likelihood::student_t(3.0, 0.1), -0.4),
+            (Likelihood::beta(3.5), 0.3),
+            (Likelihood::zero_inflated_poisson(0.7), 0.0),
         ]
     }
 

@@ -594,3 +594,126 @@ fn columns_scale_terms() {
         assert!(error.contains(message), "{text}: {error}");
     }
 }
+
+/// The functions of a Hilbert-space process give the covariance of its kernel, in one and two dimensions, with the
+/// stated error; new rows beyond the box are refused.
+#[test]
+fn basis_functions_give_the_covariance_of_their_kernel() {
+    let n = 40;
+    let at = |i: usize, step: f64| 10.0 * ((i as f64 + 0.5) * step).fract();
+    let a: Vec<f64> = (0..n).map(|i| at(i, 0.754_877_666)).collect();
+    let b: Vec<f64> = (0..n).map(|i| at(i, 0.569_840_291)).collect();
+    let test_table = TestTable::default().with("a", &a).with("b", &b);
+    let made = |text: &str| {
+        assemble(
+            &Spec::parse(text).unwrap(),
+            &test_table,
+            &rows(n),
+            Units::TABLE,
+        )
+        .unwrap()
+    };
+    let covariance = |text: &str| -> Dense {
+        let made = made(text);
+        match made.prior().structure(&[]).unwrap().covariance {
+            Covariance::Dense(sigma) => sigma,
+            Covariance::Diagonal(variances) => {
+                let Design::Dense(w) = made.design() else {
+                    panic!("not dense");
+                };
+                Dense::from_fn(n, n, |i, j| {
+                    (0..w.cols)
+                        .map(|k| w.get(i, k) * w.get(j, k) * variances[k])
+                        .sum()
+                })
+            }
+            Covariance::Precision(_) => panic!("not independent"),
+        }
+    };
+    for (kernel, basis) in [
+        ("rbf, on=a, lengthscale=1.5", "basis=40, boundary=2"),
+        ("matern52, on=a, lengthscale=3", "basis=90, boundary=3"),
+        ("matern32, on=a, lengthscale=3", "basis=200, boundary=3"),
+        (
+            "rbf, ard, on=(a, b), lengthscale=(2, 4)",
+            "basis=(28, 17), boundary=2.6",
+        ),
+    ] {
+        let exact = covariance(&format!("gp({kernel}, variance=2)"));
+        let own = covariance(&format!("hsgp({kernel}, variance=2, {basis})"));
+        let off = exact.data.iter().zip(&own.data).map(|(x, y)| (x - y).abs());
+        let off = off.fold(0.0, f64::max) / 2.0;
+        let stated = made(&format!("hsgp({kernel}, variance=2, {basis})"));
+        let stated = stated.truncation(&[]).unwrap()[0].1.error;
+        assert!(
+            off < 0.02 && off < 1.5 * stated + 1e-6,
+            "{kernel}: {off} {stated}"
+        );
+    }
+    // A short lengthscale, and a long one, need other functions, and the advised ones suffice.
+    for length in [0.4, 30.0] {
+        let text =
+            |basis: &str| format!("hsgp(rbf, on=a, lengthscale={length}, variance=1, {basis})");
+        let (_, few) = made(&text("basis=20, boundary=2")).truncation(&[]).unwrap()[0].clone();
+        assert!(few.error > 0.1, "{few:?}");
+        let (counts, boundary) = few.advice;
+        let basis = format!("basis={}, boundary={boundary}", counts[0]);
+        let error = made(&text(&basis)).truncation(&[]).unwrap()[0].1.error;
+        assert!(error < 0.07, "{length}: {error}");
+    }
+    let own = made("hsgp(rbf, on=a, boundary=2)");
+    let far = TestTable::default().with("a", &[14.0]);
+    let error = own
+        .query(&[1.0, 1.0], &far, &[0])
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("fit with a larger `boundary`"), "{error}");
+    for (text, message) in [
+        (
+            "hsgp(matern12, on=a)",
+            "choose one of rbf, matern32, matern52",
+        ),
+        ("hsgp(rbf, on=a, boundary=1)", "must be more than 1"),
+        (
+            "hsgp(rbf, on=(a, b), basis=(9, 9, 9))",
+            "one number or a list of 2",
+        ),
+        ("hsgp(rbf, on=(a, b), basis=99)", "more than 4000"),
+        (
+            "gp(rbf, on=a) + hsgp(rbf, on=b)",
+            "`hsgp` has basis functions",
+        ),
+    ] {
+        let spec = Spec::parse(text).unwrap();
+        let error = assemble(&spec, &test_table, &rows(n), Units::TABLE);
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+/// Derivatives by the hyperparameters of basis functions, alone and beside a field.
+#[test]
+fn basis_functions_have_their_derivatives() {
+    let test_table = TestTable::default()
+        .with("a", &[0.0, 1.0, 3.0, 4.0])
+        .with("b", &[2.0, 1.0, 5.0, 4.0]);
+    for (text, theta) in [
+        (
+            "hsgp(matern32, ard, on=(a, b), basis=4)",
+            vec![1.3, 0.8, 2.1],
+        ),
+        (
+            "hsgp(rbf, on=(a, b), basis=3) + iid(on=a)",
+            vec![1.3, 0.8, 0.6],
+        ),
+        (
+            "hsgp(matern52, on=a, basis=5) + rw1(on=b)",
+            vec![1.3, 0.8, 0.6],
+        ),
+    ] {
+        let spec = Spec::parse(text).unwrap();
+        let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
+        crate::prior::check_gradient(made.prior(), &theta);
+    }
+}

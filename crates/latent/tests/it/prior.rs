@@ -174,7 +174,7 @@ fn contraction(structure: &Structure, sensitivity: &Sensitivity) -> f64 {
     }
 }
 
-fn check_gradient(prior: &dyn Prior, theta: &[f64]) {
+pub fn check_gradient(prior: &dyn Prior, theta: &[f64]) {
     let at = prior.structure(theta).unwrap();
     let covariance = match &at.covariance {
         Covariance::Dense(sigma) => {

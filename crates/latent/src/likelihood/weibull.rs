@@ -1,0 +1,66 @@
+//! Times until an event.
+
+use jensen_math::special::{digamma, lgamma};
+
+use super::Likelihood;
+use super::row::{Fitted, Form, LikelihoodRow, Response, SHAPE, Size};
+use crate::linear::kernels::sum;
+use crate::site::SiteBound;
+use crate::site::convex::Convex;
+
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
+    name: "weibull",
+    law: "mean e^η, hazard proportional to y^(shape − 1)",
+    parameters: &["shape"],
+    usual: &[1.0],
+    priors: &[SHAPE],
+    location: false,
+    response: Response::Positive,
+    size: Size::One,
+    bounds: &[SiteBound::Exact],
+    log_concave: true,
+    mean: f64::exp,
+    log_density: |p, eta, y, _| {
+        let shape = p[0];
+        let log = log_ratio(shape, y) - eta;
+        shape.ln() + shape * log - y.ln() - (shape * log).exp()
+    },
+    distribution: |p, eta, y, _| -(-(p[0] * (log_ratio(p[0], y) - eta)).exp()).exp_m1(),
+    form: |likelihood, data| {
+        let shape = likelihood.values[0];
+        Form::convex(data, |_, y| {
+            let log = log_ratio(shape, y);
+            Convex::Exponential {
+                a: -shape,
+                rate: (shape * log).exp(),
+                slope: -shape,
+                c: y.ln() - shape.ln() - shape * log,
+            }
+        })
+    },
+    by_parameters,
+};
+
+impl Likelihood {
+    /// Weibull distribution with mean exp(η).
+    pub fn weibull(shape: f64) -> Self {
+        Self::of(&ROW, &[shape])
+    }
+}
+
+/// The logarithm of y over the scale of a distribution with mean 1, which is 1/Γ(1 + 1/shape).
+fn log_ratio(shape: f64, y: f64) -> f64 {
+    y.ln() + lgamma(1.0 + 1.0 / shape)
+}
+
+/// With k the shape and x = log y + log Γ(1 + 1/k) − η, `−log p = −log k − k x + log y + e^(kx)`, and the derivative of kx by k is
+/// x − ψ(1 + 1/k)/k. For normal x the expectation of x e^(kx) is (E x + k v) E e^(kx).
+fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
+    let (shape, y) = (p[0], &at.data.response);
+    let moved = digamma(1.0 + 1.0 / shape) / shape;
+    vec![sum(y.len(), |i| {
+        let (x, v) = (log_ratio(shape, y[i]) - at.m[i], at.v[i]);
+        let power = (shape * x + 0.5 * shape * shape * v).exp();
+        1.0 / shape + x - moved - (x + shape * v - moved) * power
+    })]
+}

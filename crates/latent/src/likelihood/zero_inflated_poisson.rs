@@ -1,0 +1,114 @@
+//! Counts with more zeros than Poisson counts.
+
+use jensen_math::simd::F64x8;
+use jensen_math::special::{gamma_q, lgamma};
+use jensen_math::vmath;
+
+use super::Likelihood;
+use super::row::{Fitted, Form, LikelihoodRow, ODDS, Response, Size};
+use crate::site::SiteBound;
+use crate::site::expectation::Potential;
+
+/// The Poisson part has the mean (1 + odds) · exposure · e^η, so that the mean is that of the other counts.
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
+    name: "zero-inflated-poisson",
+    law: "0 with `odds` to 1, otherwise Poisson; mean exposure · e^η",
+    parameters: &["odds"],
+    usual: &[1.0],
+    priors: &[ODDS],
+    location: false,
+    response: Response::Count,
+    size: Size::Exposure,
+    bounds: &[SiteBound::Exact],
+    log_concave: false,
+    mean: f64::exp,
+    log_density: |p, eta, y, size| {
+        let rate = (1.0 + p[0]) * size * eta.exp();
+        let left = p[0].ln_1p();
+        match y {
+            0.0 => (p[0] + (-rate).exp()).ln() - left,
+            y => y * (eta + size.ln() + left) - rate - lgamma(y + 1.0) - left,
+        }
+    },
+    distribution: |p, eta, y, size| {
+        let rate = (1.0 + p[0]) * size * eta.exp();
+        (p[0] + gamma_q(y + 1.0, rate)) / (1.0 + p[0])
+    },
+    form: |likelihood, data| {
+        let odds = likelihood.values[0];
+        Form::smooth(data, |i, y| Inflated {
+            y,
+            odds,
+            rate: (1.0 + odds) * data.exposure_of(i),
+            c: lgamma(y + 1.0) + odds.ln_1p(),
+        })
+    },
+    by_parameters,
+};
+
+impl Likelihood {
+    /// Counts that are 0 with `odds` to 1 and otherwise Poisson, with mean e exp(η).
+    pub fn zero_inflated_poisson(odds: f64) -> Self {
+        Self::of(&ROW, &[odds])
+    }
+}
+
+/// With μ = rate · e^η: `μ − y log μ + c`, or for y = 0 `−log(odds + e^(−μ)) + c`.
+#[derive(Clone, Copy, Debug)]
+struct Inflated {
+    y: f64,
+    odds: f64,
+    rate: f64,
+    c: f64,
+}
+
+impl Potential for Inflated {
+    #[inline(always)]
+    fn at<V: F64x8>(&self, eta: V) -> (V, V, V) {
+        let log = eta + V::splat(self.rate.ln());
+        // At which no count has any probability, and products with it are finite.
+        let mean = vmath::exp(log).min(V::splat(1e100));
+        let (y, c) = (V::splat(self.y), V::splat(self.c));
+        if self.y > 0.0 {
+            return (mean - y * log + c, mean - y, mean);
+        }
+        // With p = e^(−μ)/(odds + e^(−μ)) the derivatives are pμ and pμ(1 − (1−p)μ).
+        let odds = V::splat(self.odds);
+        let none = vmath::exp(-mean);
+        let all = odds + none;
+        let p = none / all;
+        let slope = p * mean;
+        let rest = odds / all * mean;
+        (c - vmath::log(all), slope, slope * (V::splat(1.0) - rest))
+    }
+
+    /// The logarithm's argument vanishes where μ = −log odds ± iπ, and the Poisson part is entire.
+    fn width(&self) -> f64 {
+        let pi = std::f64::consts::PI;
+        match self.y {
+            0.0 => pi.atan2(-self.odds.ln()),
+            _ => pi,
+        }
+    }
+}
+
+fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
+    let (odds, y) = (p[0], &at.data.response);
+    let each = |i: usize| {
+        let exposure = at.data.exposure_of(i);
+        match y[i] {
+            0.0 => at.sites.expectation(i, at.m[i], at.v[i], &|eta: f64| {
+                let own = exposure * eta.exp();
+                let none = (-(1.0 + odds) * own).exp();
+                // The probability of no count falls as its rate rises with the odds.
+                let fall = if none > 0.0 { own * none } else { 0.0 };
+                (1.0 - fall) / (odds + none)
+            }),
+            y => {
+                let own = exposure * (at.m[i] + 0.5 * at.v[i]).exp();
+                y / (1.0 + odds) - own
+            }
+        }
+    };
+    vec![(0..y.len()).map(each).sum::<f64>() - y.len() as f64 / (1.0 + odds)]
+}
